@@ -1,0 +1,93 @@
+//! THE WAIST: one picture as plain data, and the input that led to it.
+//!
+//! Scripts produce a [`Frame`]; the GPU, the CPU reference, sound, video and tests consume it.
+//! There is no Lua below this file and no wgpu above it. A frame holds no file, no clock and no
+//! random: two equal frames give equal pictures on one renderer.
+
+use crate::camera::Camera;
+use crate::scene::{Placement, Splats};
+use glam::Vec2;
+use std::sync::Arc;
+
+/// Everything that decides one output picture.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// Scene time of the picture, seconds.
+    pub t_s: f64,
+    /// The camera at `t_s`.
+    pub camera: Camera,
+    /// Behind everything: red, green, blue, alpha in display space, 0 to 1, alpha not multiplied in.
+    pub background: [f32; 4],
+    /// Sets of splats to draw, blended together by depth whatever their order here.
+    pub draws: Vec<SplatDraw>,
+    /// Name of the behaviour state, where the scene has states.
+    pub state: Option<String>,
+}
+
+impl Default for Frame {
+    fn default() -> Self {
+        Self {
+            t_s: 0.0,
+            camera: Camera::default(),
+            background: BACKGROUND_DEFAULT,
+            draws: Vec::new(),
+            state: None,
+        }
+    }
+}
+
+/// Opaque black.
+pub const BACKGROUND_DEFAULT: [f32; 4] = [0.0, 0.0, 0.0, 1.0];
+
+/// One set of splats placed in the world. Invisible ones are simply not in the list.
+#[derive(Clone, Debug)]
+pub struct SplatDraw {
+    /// What is drawn. Renderers keep their packed copy as long as this `Arc` lives somewhere.
+    pub splats: Arc<Splats>,
+    /// World from the splats' own space.
+    pub placement: Placement,
+    /// Multiplies colour (display space) and opacity; [1; 4] changes nothing.
+    pub tint: [f32; 4],
+}
+
+impl SplatDraw {
+    /// Splats where they are, as they are.
+    #[must_use]
+    pub fn new(splats: Arc<Splats>) -> Self {
+        Self {
+            splats,
+            placement: Placement::default(),
+            tint: [1.0; 4],
+        }
+    }
+}
+
+/// State of the input devices at one instant, as a script's `step` sees it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Input {
+    /// Pointer on the picture: x right, y up, each -1 to 1; (0, 0) is the middle. Kept while the
+    /// pointer is outside.
+    pub pointer: Vec2,
+    /// True while the pointer is over the picture.
+    pub pointer_inside: bool,
+    /// Pointer travel since the last step, in picture heights (x right, y up).
+    pub drag: Vec2,
+    /// Wheel notches since the last step, positive away from the user.
+    pub wheel: f32,
+    /// Names of the keys and buttons held down: winit's key names in snake_case (`w`, `arrow_up`,
+    /// `shift`), and `mouse_left`, `mouse_right`, `mouse_middle`. Sorted.
+    pub held: Vec<String>,
+    /// Width over height of the picture.
+    pub aspect: f32,
+}
+
+/// Something that happened once, delivered to a script's `event`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// `key`, `click`, `hover`, `leave`, `resize`, `message`: the kinds that scripts match on.
+    pub kind: String,
+    /// The key's or message's name, or empty.
+    pub name: String,
+    /// Numbers that come with it (pointer position, OSC values).
+    pub values: Vec<f64>,
+}

@@ -1,0 +1,8 @@
+//! splatstage
+pub mod camera;
+pub mod formats;
+pub mod frame;
+pub mod gpu;
+pub mod motion;
+pub mod scene;
+pub mod script;

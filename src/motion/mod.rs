@@ -1,0 +1,1 @@
+//! Pure functions of time: easing, spring, spline, noise, track.

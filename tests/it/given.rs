@@ -1,0 +1,21 @@
+//! What tests start from: sample data, where it is, and how to skip where it is not.
+#![allow(dead_code, reason = "shared by all test modules")]
+
+use std::path::{Path, PathBuf};
+
+/// A file or folder of the sample data, or `None` with a printed skip. With `REQUIRE_DATA=1` a
+/// missing one fails the test.
+pub fn data(relative: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../shared/data")
+        .join(relative);
+    if path.exists() {
+        return Some(path);
+    }
+    assert!(
+        std::env::var_os("REQUIRE_DATA").is_none(),
+        "sample data missing: {relative}"
+    );
+    eprintln!("skipped: no sample data at {relative}");
+    None
+}
