@@ -136,3 +136,28 @@ pub fn render(frame: &Frame, size: [u32; 2], rules: &Rules) -> Target {
     sort::sort(&mut records);
     raster::raster(&records, size, rules)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_floor_is_the_gaussian_at_three_sigma() {
+        assert!((FLOOR - (-4.5_f64).exp()).abs() < 1e-15);
+    }
+
+    #[test]
+    fn alpha_meets_the_cut_where_power_min_says() {
+        for footprint in [Footprint::Gaussian, Footprint::FloorSubtracted] {
+            for opacity in [0.004, 0.1, 0.9, 1.0] {
+                let power = footprint.power_min(opacity);
+                let alpha = opacity
+                    * match footprint {
+                        Footprint::Gaussian => power.exp(),
+                        Footprint::FloorSubtracted => power.exp() - FLOOR,
+                    };
+                assert!((alpha - ALPHA_MIN).abs() < 1e-12, "{footprint:?} {opacity}");
+            }
+        }
+    }
+}

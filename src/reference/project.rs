@@ -95,8 +95,9 @@ pub fn project_one(draw: &SplatDraw, row: usize, view: &View, rules: &Rules) -> 
         + world_from_local * (placement_scale * splats.means[row].as_dvec3());
     let sight = p_world - view.eye;
     let p_view = view.view_from_world * sight;
-    // Written so that a depth that is not a number is culled too.
-    if !(p_view.z > rules.near_m) {
+    // A depth that is not a number is not in front either.
+    let in_front = p_view.z > rules.near_m;
+    if !in_front {
         return None;
     }
 
@@ -114,7 +115,8 @@ pub fn project_one(draw: &SplatDraw, row: usize, view: &View, rules: &Rules) -> 
         opacity *= (covariance.det / covariance.det_dilated()).sqrt();
     }
     let opacity = opacity.min(1.0);
-    if !(opacity > ALPHA_MIN) {
+    let visible = opacity > ALPHA_MIN;
+    if !visible {
         return None;
     }
 
@@ -131,7 +133,7 @@ pub fn project_one(draw: &SplatDraw, row: usize, view: &View, rules: &Rules) -> 
     let colour = sh::colour(splats.dc[row], splats.sh_rest_of(row), direction)
         .max(Vec3::ZERO)
         .as_dvec3();
-    let tint = DVec3::from_slice(&[draw.tint[0], draw.tint[1], draw.tint[2]].map(f64::from));
+    let tint = Vec3::from_slice(&draw.tint[..3]).as_dvec3();
     let colour = (colour * tint).max(DVec3::ZERO);
     let conic = covariance.conic();
     let finite = conic.iter().all(|v| v.is_finite()) && colour.is_finite();

@@ -63,31 +63,40 @@ pub fn raster(records: &[Record], size: [u32; 2], rules: &Rules) -> Target {
     }
 }
 
+/// A record that touches a band, and where.
+struct Touch<'a> {
+    record: &'a Record,
+    power_min: f64,
+    columns: Range<usize>,
+    rows: Range<usize>,
+}
+
 /// Rasters the rows from `top` on that `pixels` holds.
 fn raster_band(records: &[Record], pixels: &mut [Pixel], width: usize, top: usize, rules: &Rules) {
     let bottom = top + pixels.len() / width;
-    let touching: Vec<(&Record, f64, Range<usize>, Range<usize>)> = records
+    let touches: Vec<Touch<'_>> = records
         .iter()
-        .map(|r| {
-            let rows = pixels_within(r.mean_px.y, r.extent_px.y, top..bottom);
-            let columns = pixels_within(r.mean_px.x, r.extent_px.x, 0..width);
-            (r, rules.footprint.power_min(r.opacity), columns, rows)
+        .map(|record| Touch {
+            record,
+            power_min: rules.footprint.power_min(record.opacity),
+            columns: pixels_within(record.mean_px.x, record.extent_px.x, 0..width),
+            rows: pixels_within(record.mean_px.y, record.extent_px.y, top..bottom),
         })
-        .filter(|(_, _, columns, rows)| !columns.is_empty() && !rows.is_empty())
+        .filter(|touch| !touch.columns.is_empty() && !touch.rows.is_empty())
         .collect();
     for left in (0..width).step_by(TILE_PX) {
         let right = (left + TILE_PX).min(width);
         let mut unfinished = (right - left) * (bottom - top);
-        for (record, power_min, columns, rows) in &touching {
-            let columns = columns.start.max(left)..columns.end.min(right);
+        for touch in &touches {
+            let columns = touch.columns.start.max(left)..touch.columns.end.min(right);
             if columns.is_empty() {
                 continue;
             }
-            for y in rows.clone() {
+            for y in touch.rows.clone() {
                 for x in columns.clone() {
                     let pixel = &mut pixels[(y - top) * width + x];
                     if !pixel.finished {
-                        blend(pixel, record, *power_min, [x, y], rules);
+                        blend(pixel, touch, [x, y], rules);
                         unfinished -= usize::from(pixel.finished);
                     }
                 }
@@ -108,13 +117,14 @@ fn pixels_within(mean_px: f64, extent_px: f64, limits: Range<usize>) -> Range<us
 }
 
 /// Blends one splat behind what pixel `x`, `y` has so far.
-fn blend(pixel: &mut Pixel, record: &Record, power_min: f64, [x, y]: [usize; 2], rules: &Rules) {
+fn blend(pixel: &mut Pixel, touch: &Touch<'_>, [x, y]: [usize; 2], rules: &Rules) {
+    let record = touch.record;
     let dx = x as f64 + 0.5 - record.mean_px.x;
     let dy = y as f64 + 0.5 - record.mean_px.y;
     let [xx, xy, yy] = record.conic;
     let power = -0.5 * (xx * dx * dx + yy * dy * dy) - xy * dx * dy;
     // Saves an exponential; the slack leaves the decision to the test of alpha itself.
-    if power < power_min - 1e-9 {
+    if power < touch.power_min - 1e-9 {
         return;
     }
     let alpha = rules.footprint.alpha(record.opacity, power.min(0.0));
