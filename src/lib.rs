@@ -4,5 +4,6 @@ pub mod formats;
 pub mod frame;
 pub mod gpu;
 pub mod motion;
+pub mod reference;
 pub mod scene;
 pub mod script;
