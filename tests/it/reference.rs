@@ -6,7 +6,7 @@ use glam::{Quat, Vec3};
 use splatstage::camera::{Camera, FOV_DEFAULT_RAD};
 use splatstage::formats::{self, LoadOptions};
 use splatstage::frame::{Frame, SplatDraw};
-use splatstage::reference::{self, Rules, Target};
+use splatstage::reference::{self, Rules, Stop, Target};
 use splatstage::scene::{Placement, Splats, sh};
 use std::sync::Arc;
 
@@ -344,14 +344,15 @@ fn both_depths_of_one_splat_are_its_view_depth() {
     splats.opacities[0] = 1.0;
     splats.log_scales[0] = Vec3::splat(0.3_f32.ln());
     let target = render(&view(splats));
-    assert_eq!(target.median_depth_m[MIDDLE], 2.0);
-    for (depth_m, coverage) in target.expected_depth_m.iter().zip(&target.coverage) {
-        assert!(if *coverage > 0.0 {
-            (depth_m - 2.0).abs() < 1e-6
-        } else {
-            *depth_m == 0.0
-        });
+    for (pixel, coverage) in target.coverage.iter().enumerate() {
+        let expected_m = if *coverage > 0.0 { 2.0 } else { 0.0 };
+        let median_m = if *coverage > 0.5 { 2.0 } else { 0.0 };
+        assert!((target.expected_depth_m[pixel] - expected_m).abs() < 1e-6);
+        assert_eq!(target.median_depth_m[pixel], median_m);
     }
+    assert!(target.coverage.iter().any(|c| *c > 0.5));
+    assert!(target.coverage.iter().any(|c| *c > 0.0 && *c < 0.5));
+    assert!(target.coverage.contains(&0.0));
 }
 
 #[test]
@@ -374,15 +375,30 @@ fn median_depth_is_that_of_the_splat_that_passes_one_half() {
 }
 
 #[test]
-fn a_pixel_stops_before_less_than_one_ten_thousandth_would_be_seen() {
+fn a_pixel_stops_where_less_than_one_ten_thousandth_would_be_seen() {
     let mut splats = Splats::default();
     for row in 0..20 {
         let mean = Vec3::new(0.0, 0.0, -2.0 - 0.1 * row as f32);
         push(&mut splats, mean, 10.0, 0.95, Vec3::ONE);
     }
-    let transmittance = 1.0 - render(&view(splats)).coverage[MIDDLE];
-    // 0.05^3 = 1.25e-4 is kept, 0.05^4 would be under 1e-4.
-    assert!((transmittance - 1.25e-4).abs() < 2e-6, "{transmittance}");
+    let frame = view(splats);
+    // 0.05^3 = 1.25e-4 is kept, 0.05^4 = 6.25e-6 is too little, 0.05^20 is nothing.
+    for (stop, wanted) in [
+        (Stop::Before, 1.25e-4),
+        (Stop::After, 6.25e-6),
+        (Stop::Never, 0.0),
+    ] {
+        let rules = Rules {
+            stop,
+            ..Rules::product()
+        };
+        let target = reference::render(&frame, SIZE, &rules);
+        let transmittance = 1.0 - target.coverage[MIDDLE];
+        assert!(
+            (transmittance - wanted).abs() < 1e-6,
+            "{stop:?}: {transmittance}"
+        );
+    }
 }
 
 #[test]
