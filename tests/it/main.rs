@@ -4,3 +4,4 @@
 mod given;
 mod picture;
 mod reference;
+mod twins;
