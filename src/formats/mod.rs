@@ -31,13 +31,18 @@ pub(crate) mod ksplat;
 mod load;
 pub(crate) mod lod_meta;
 pub(crate) mod ply;
+pub(crate) mod ply_header;
+pub(crate) mod ply_rows;
+pub(crate) mod ply_write;
+pub(crate) mod rows;
 pub(crate) mod sog;
+pub(crate) mod sog_write;
 pub(crate) mod spz;
 pub(crate) mod values;
 
 use crate::scene::{Axes, Splats};
 pub use container::Container;
-pub use convert::convert;
+pub use convert::{ConvertOptions, Converted, convert};
 pub use detect::detect;
 pub use load::{load, load_in, read, read_in};
 use std::fmt;
@@ -297,6 +302,9 @@ pub struct LoadOptions {
     /// Most splats to take of a streamed scan when no level is named; `None` is
     /// [`LEVEL_BUDGET_DEFAULT`].
     pub budget: Option<u64>,
+    /// Appends a streamed scan's environment (sky, far surroundings) to the level. Off by default,
+    /// so that the rows are those of the level and `count` is what the manifest says.
+    pub environment: bool,
     /// Overrides the file's axes.
     pub axes: Option<Axes>,
 }
