@@ -1,7 +1,14 @@
-//! Where named bytes come from: a folder, a zip, memory.
+//! Where named bytes come from: a folder, a zip, memory. Nothing is ever unpacked to disk.
+//!
+//! Names are checked by [`clean_name`] in all three, so that a hostile archive or manifest cannot
+//! reach outside (bugs of the kind "zip slip"). A zip is read from memory; entries stored without
+//! compression are lent out without a copy, deflated ones are inflated under a cap.
 
-use super::Error;
+use super::{Code, ENTRY_BYTES_MAX, Error, Place};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
 
 /// Named entries, read whole. Names use `/`, are relative and never lead outside.
 pub trait Container: Send + Sync {
@@ -16,4 +23,8 @@ pub trait Container: Send + Sync {
     /// # Errors
     /// Not there, unsafe name, larger than `bytes_max`, or unreadable.
     fn read(&self, entry: &str, bytes_max: u64) -> Result<Cow<'_, [u8]>, Error>;
+    /// The place of one entry, for messages.
+    fn place(&self, entry: &str) -> Place {
+        Place::file(self.name()).entry(entry)
+    }
 }
