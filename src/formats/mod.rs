@@ -297,6 +297,9 @@ pub struct LoadOptions {
     /// Most splats to take of a streamed scan when no level is named; `None` is
     /// [`LEVEL_BUDGET_DEFAULT`].
     pub budget: Option<u64>,
+    /// Appends a streamed scan's environment (sky, far surroundings) to the level. Off by default,
+    /// so that the rows are those of the level and `count` is what the manifest says.
+    pub environment: bool,
     /// Overrides the file's axes.
     pub axes: Option<Axes>,
 }

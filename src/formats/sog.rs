@@ -9,6 +9,7 @@
 //! Source: the SOG specification of the PlayCanvas developer site, and for version 1 (which has no
 //! `version` key) the loader of the PlayCanvas engine.
 
+use super::container::clean_name;
 use super::{Code, Container, Error, FileSplats, Place, Progress};
 use crate::scene::{Splats, sh};
 use glam::{Quat, Vec3};
@@ -45,6 +46,8 @@ type Table = [f32; 256];
 
 /// One unit whose `meta.json` was read and checked; its images are not read yet.
 pub(super) struct Unit {
+    /// The entry of its `meta.json`.
+    pub entry: String,
     /// Splats.
     pub count: usize,
     /// SH degree, 0 to 3.
@@ -80,12 +83,11 @@ struct Higher {
 pub(super) fn read(
     container: &dyn Container,
     meta: &str,
-    at: &Place<'_>,
     progress: Progress<'_>,
 ) -> Result<FileSplats, Error> {
-    let unit = Unit::open(container, meta, at)?;
+    let unit = Unit::open(container, meta)?;
     progress(0.05);
-    let decoded = unit.decode(container, at)?;
+    let decoded = unit.decode(container)?;
     progress(0.7);
     let mut splats = Splats {
         sh_degree: unit.degree,
@@ -105,11 +107,11 @@ pub(super) fn read(
 
 impl Unit {
     /// Reads and checks `meta.json`.
-    pub fn open(container: &dyn Container, meta: &str, at: &Place<'_>) -> Result<Self, Error> {
+    pub fn open(container: &dyn Container, meta: &str) -> Result<Self, Error> {
         let bytes = container.read(meta, META_BYTES_MAX)?;
-        let at = at.entry(meta);
+        let at = container.place(meta);
         let value: Value = serde_json::from_slice(&bytes)
-            .map_err(|e| at.error(Code::Malformed, format!("not JSON that can be read: {e}")))?;
+            .map_err(|e| at.malformed(format!("not JSON that can be read: {e}")))?;
         let fields = Fields {
             value: &value,
             at: &at,
@@ -119,9 +121,7 @@ impl Unit {
             other => match other.as_u64() {
                 Some(v @ 1..=2) => v as u8,
                 _ => {
-                    return Err(at.error(
-                        Code::UnsupportedVersion,
-                        format!("version {other} of SOG is not known here, expected 1 or 2"),
+                    return Err(at.unsupported_version(format!("version {other} of SOG is not known here, expected 1 or 2"),
                     ));
                 }
             },
@@ -173,6 +173,7 @@ impl Unit {
             }
         };
         let mut unit = Self {
+            entry: meta.to_owned(),
             count,
             degree: 0,
             antialiased,
@@ -212,15 +213,13 @@ impl Unit {
         };
         self.degree = match fields.value["shN"]["bands"] {
             Value::Null => {
-                let at = fields.at.entry(&centroids);
+                let at = container.place(&centroids);
                 let bytes = container.read(&centroids, PLANE_BYTES_MAX)?;
                 let (width, _) = dimensions(&bytes, &at)?;
                 (1..=3)
                     .find(|&d| width as usize == PALETTE_COLUMNS * sh::rest_count(d))
                     .ok_or_else(|| {
-                        at.error(
-                            Code::Malformed,
-                            format!(
+                        at.malformed(format!(
                                 "the centroid image is {width} texels wide, expected 192, 512 or \
                                  960 for 1, 2 or 3 bands"
                             ),
@@ -250,7 +249,7 @@ impl Unit {
     }
 
     /// Reads and decodes the images, in parallel.
-    pub fn decode(&self, container: &dyn Container, at: &Place<'_>) -> Result<Decoded<'_>, Error> {
+    pub fn decode(&self, container: &dyn Container) -> Result<Decoded<'_>, Error> {
         let mut names: Vec<&str> = self.planes.iter().map(String::as_str).collect();
         if let Some(higher) = &self.higher {
             names.extend([higher.labels.as_str(), higher.centroids.as_str()]);
@@ -261,20 +260,17 @@ impl Unit {
             .collect::<Result<_, _>>()?;
         let bytes: u64 = files.iter().map(|f| f.len() as u64).sum();
         if self.count as u64 > bytes * SPLATS_PER_BYTE_MAX {
-            return Err(at.error(
-                Code::TooLarge,
-                format!(
-                    "count says {} splats, more than {bytes} bytes of images can hold",
-                    self.count
-                ),
-            ));
+            return Err(container.place(&self.entry).too_large(format!(
+                "count says {} splats, more than {bytes} bytes of images can hold",
+                self.count
+            )));
         }
         let mut images: Vec<Image> = names
             .par_iter()
             .zip(files)
             .enumerate()
             .map(|(i, (name, file))| {
-                let at = at.entry(name);
+                let at = container.place(name);
                 if i < 6 {
                     self.plane(&file, &at)
                 } else {
@@ -299,7 +295,7 @@ impl Unit {
         };
         let planes = images
             .try_into()
-            .map_err(|_| at.error(Code::Malformed, "an image is missing"))?;
+            .map_err(|_| container.place(&self.entry).malformed("an image is missing"))?;
         Ok(Decoded {
             unit: self,
             planes,
@@ -310,12 +306,10 @@ impl Unit {
     }
 
     /// Decodes an image that has a texel for each splat.
-    fn plane(&self, bytes: &[u8], at: &Place<'_>) -> Result<Image, Error> {
+    fn plane(&self, bytes: &[u8], at: &Place) -> Result<Image, Error> {
         let image = decode_image(bytes, 2 * self.count as u64 + TEXELS_SPARE, at)?;
         if (image.texels.len() / image.stride) < self.count {
-            return Err(at.error(
-                Code::Malformed,
-                format!(
+            return Err(at.malformed(format!(
                     "an image of {}x{} has too few texels for {} splats",
                     image.width, image.height, self.count
                 ),
@@ -325,16 +319,14 @@ impl Unit {
     }
 
     /// Decodes the centroid image.
-    fn centroids(&self, bytes: &[u8], at: &Place<'_>) -> Result<Image, Error> {
+    fn centroids(&self, bytes: &[u8], at: &Place) -> Result<Image, Error> {
         let width = PALETTE_COLUMNS * sh::rest_count(self.degree);
         let rows_max = PALETTE_MAX as usize / PALETTE_COLUMNS;
         let image = decode_image(bytes, (width * rows_max) as u64, at)?;
         let count = self.higher.as_ref().and_then(|h| h.count).unwrap_or(0);
         let rows = count.div_ceil(PALETTE_COLUMNS);
         if image.width as usize != width || (image.height as usize) < rows {
-            return Err(at.error(
-                Code::Malformed,
-                format!(
+            return Err(at.malformed(format!(
                     "the centroid image is {}x{}, expected {width} by at least {rows} for {} \
                      bands and {count} entries",
                     image.width, image.height, self.degree
@@ -472,7 +464,7 @@ fn ramp(low: f64, high: f64) -> Table {
 /// Access to `meta.json` whose errors name the field.
 struct Fields<'a> {
     value: &'a Value,
-    at: &'a Place<'a>,
+    at: &'a Place,
 }
 
 impl Fields<'_> {
@@ -483,9 +475,7 @@ impl Fields<'_> {
             |v| v.to_string().chars().take(40).collect(),
         );
         let field = pointer.trim_start_matches('/').replace('/', ".");
-        self.at.error(
-            Code::Malformed,
-            format!("{field}: found {found}, expected {expected}"),
+        self.at.malformed(format!("{field}: found {found}, expected {expected}"),
         )
     }
 
@@ -493,9 +483,7 @@ impl Fields<'_> {
         let found = self.value.pointer(pointer).and_then(Value::as_u64);
         match found {
             Some(n) if n <= max => Ok(n),
-            Some(n) => Err(self.at.error(
-                Code::TooLarge,
-                format!(
+            Some(n) => Err(self.at.too_large(format!(
                     "{}: {n} is over the limit of {max}",
                     pointer.trim_start_matches('/').replace('/', ".")
                 ),
@@ -561,19 +549,16 @@ impl Fields<'_> {
 ///
 /// # Errors
 /// The name is absolute, empty or leads outside.
-pub(super) fn join(folder: &str, name: &str, at: &Place<'_>) -> Result<String, Error> {
-    let inside = !name.is_empty()
-        && !name.contains(['\\', ':', '\0'])
-        && name.split('/').all(|part| !matches!(part, "" | "." | ".."));
-    if inside {
-        Ok(format!("{folder}{name}"))
-    } else {
-        let name: String = name.chars().take(80).collect();
-        Err(at.error(
-            Code::UnsafeName,
-            format!("the file name '{name}' is not a plain relative path"),
-        ))
-    }
+pub(super) fn join(folder: &str, name: &str, at: &Place) -> Result<String, Error> {
+    clean_name(name)
+        .map(|name| format!("{folder}{name}"))
+        .map_err(|reason| {
+            let name: String = name.chars().take(80).collect();
+            at.error(
+                Code::UnsafeName,
+                format!("the file name '{name}' {reason}; expected a path inside the folder"),
+            )
+        })
 }
 
 /// A decoded image, rows from the top.
@@ -602,7 +587,7 @@ fn is_png(bytes: &[u8]) -> bool {
 }
 
 /// Width and height by the image's header.
-fn dimensions(bytes: &[u8], at: &Place<'_>) -> Result<(u32, u32), Error> {
+fn dimensions(bytes: &[u8], at: &Place) -> Result<(u32, u32), Error> {
     if is_png(bytes) {
         let mut reader = image::ImageReader::new(Cursor::new(bytes));
         reader.set_format(image::ImageFormat::Png);
@@ -614,20 +599,16 @@ fn dimensions(bytes: &[u8], at: &Place<'_>) -> Result<(u32, u32), Error> {
     }
 }
 
-fn bad_image(at: &Place<'_>, error: &dyn std::fmt::Display) -> Error {
-    at.error(
-        Code::Malformed,
-        format!("not a lossless WebP or a PNG that can be decoded: {error}"),
+fn bad_image(at: &Place, error: &dyn std::fmt::Display) -> Error {
+    at.malformed(format!("not a lossless WebP or a PNG that can be decoded: {error}"),
     )
 }
 
 /// Decodes a lossless WebP or a PNG of at most `texels_max` texels, not premultiplied.
-fn decode_image(bytes: &[u8], texels_max: u64, at: &Place<'_>) -> Result<Image, Error> {
+fn decode_image(bytes: &[u8], texels_max: u64, at: &Place) -> Result<Image, Error> {
     let (width, height) = dimensions(bytes, at)?;
     if u64::from(width) * u64::from(height) > texels_max {
-        return Err(at.error(
-            Code::TooLarge,
-            format!("an image of {width}x{height} is over the {texels_max} texels that it may have"),
+        return Err(at.too_large(format!("an image of {width}x{height} is over the {texels_max} texels that it may have"),
         ));
     }
     if is_png(bytes) {
