@@ -20,8 +20,18 @@ const PACKED: [&str; 4] = [
     "packed_color",
 ];
 const BOUNDS: [&str; 12] = [
-    "min_x", "min_y", "min_z", "max_x", "max_y", "max_z", "min_scale_x", "min_scale_y",
-    "min_scale_z", "max_scale_x", "max_scale_y", "max_scale_z",
+    "min_x",
+    "min_y",
+    "min_z",
+    "max_x",
+    "max_y",
+    "max_z",
+    "min_scale_x",
+    "min_scale_y",
+    "min_scale_z",
+    "max_scale_x",
+    "max_scale_y",
+    "max_scale_z",
 ];
 const COLOUR_BOUNDS: [&str; 6] = ["min_r", "min_g", "min_b", "max_r", "max_g", "max_b"];
 
@@ -192,7 +202,9 @@ fn decode(rows: &Rows<'_>, columns: &[Column], row: usize, chunk: Option<&Chunk>
     };
     let mix = |[min, max]: [Vec3; 2], t: Vec3| min + (max - min) * t;
     let packed_colour = rows.u32(row, *colour);
-    let [r, g, b, a] = packed_colour.to_be_bytes().map(|byte| f32::from(byte) / 255.0);
+    let [r, g, b, a] = packed_colour
+        .to_be_bytes()
+        .map(|byte| f32::from(byte) / 255.0);
     Row {
         mean: mix(chunk.position, unpack_11_10_11(rows.u32(row, *position))),
         log_scale: mix(chunk.log_scale, unpack_11_10_11(rows.u32(row, *scale))),
@@ -212,9 +224,8 @@ fn unpack_11_10_11(bits: u32) -> Vec3 {
 
 /// Smallest three of (w, x, y, z), the largest dropped and positive.
 fn unpack_rotation(bits: u32) -> Quat {
-    let part = |shift: u32| {
-        (((bits >> shift) & 0x3ff) as f32 / 1023.0 - 0.5) * std::f32::consts::SQRT_2
-    };
+    let part =
+        |shift: u32| (((bits >> shift) & 0x3ff) as f32 / 1023.0 - 0.5) * std::f32::consts::SQRT_2;
     let (a, b, c) = (part(20), part(10), part(0));
     let largest = (1.0 - (a * a + b * b + c * c)).max(0.0).sqrt();
     let (w, x, y, z) = match bits >> 30 {

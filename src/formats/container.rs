@@ -390,7 +390,11 @@ impl Container for Zip {
         if bytes.len() as u64 != size {
             return Err(place.malformed(format!(
                 "the zip directory says {size} bytes and the entry holds {}",
-                if bytes.len() as u64 > size { "more" } else { "fewer" }
+                if bytes.len() as u64 > size {
+                    "more"
+                } else {
+                    "fewer"
+                }
             )));
         }
         Ok(Cow::Owned(bytes))
@@ -413,7 +417,18 @@ mod tests {
     fn names_that_lead_outside_are_refused() {
         assert_eq!(clean_name("./a//b.webp").as_deref(), Ok("a/b.webp"));
         assert_eq!(clean_name("a/..b/c").as_deref(), Ok("a/..b/c"));
-        for name in ["", ".", "/a", "../a", "a/../b", "..", "C:x", "a\\b", "a\0b", "..././../x"] {
+        for name in [
+            "",
+            ".",
+            "/a",
+            "../a",
+            "a/../b",
+            "..",
+            "C:x",
+            "a\\b",
+            "a\0b",
+            "..././../x",
+        ] {
             assert!(clean_name(name).is_err(), "{name:?} was accepted");
         }
     }

@@ -78,13 +78,21 @@ pub fn convert(
     let at = Place::file(output.display().to_string());
     let to = target(output, &at)?;
     let (from, mut file) = load::read(input, &options.load, &|s| progress(READING * s))?;
-    let source = options.load.axes.or(file.axes).unwrap_or_else(|| from.axes());
+    let source = options
+        .load
+        .axes
+        .or(file.axes)
+        .unwrap_or_else(|| from.axes());
     let axes = match (to, options.to_axes) {
         (Format::Ply, wanted) => wanted.unwrap_or(source),
         (_, Some(wanted)) if wanted != to.axes() => {
             return Err(at.error(
                 Code::NotWritable,
-                format!("{} files are always {}, not {wanted}", to.as_str(), to.axes()),
+                format!(
+                    "{} files are always {}, not {wanted}",
+                    to.as_str(),
+                    to.axes()
+                ),
             ));
         }
         _ => to.axes(),

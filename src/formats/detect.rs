@@ -12,7 +12,13 @@ const JSON_BYTES_MAX: usize = 256 << 20;
 const SCENE_ENTRIES: [&str; 2] = ["scene.luau", "scene.lua"];
 /// Endings of files that hold splats, for a folder or zip that says nothing else.
 const SPLAT_ENDINGS: [&str; 7] = [
-    ".ply", ".spz", ".splat", ".ksplat", ".sog", ".glb", ".splattie",
+    ".ply",
+    ".spz",
+    ".splat",
+    ".ksplat",
+    ".sog",
+    ".glb",
+    ".splattie",
 ];
 
 /// What bytes are at first sight; a zip has to be opened to know more.
@@ -70,10 +76,14 @@ pub(crate) fn sniff(bytes: &[u8], name: &str) -> Option<Sniffed> {
         return Some(Sniffed::File(Format::DotSplat));
     }
     // Cut or damaged files of the known kinds: let their reader say what is wrong.
-    [(".ply", Format::Ply), (".spz", Format::Spz), (".glb", Format::Gltf)]
-        .into_iter()
-        .find(|(ending, _)| named(ending))
-        .map(|(_, format)| Sniffed::File(format))
+    [
+        (".ply", Format::Ply),
+        (".spz", Format::Spz),
+        (".glb", Format::Gltf),
+    ]
+    .into_iter()
+    .find(|(ending, _)| named(ending))
+    .map(|(_, format)| Sniffed::File(format))
 }
 
 fn json_format(bytes: &[u8]) -> Option<Format> {
@@ -82,7 +92,9 @@ fn json_format(bytes: &[u8]) -> Option<Format> {
         return None;
     }
     let json: Value = serde_json::from_slice(text).ok()?;
-    if json.get("lodLevels").is_some() || (json.get("tree").is_some() && json.get("filenames").is_some()) {
+    if json.get("lodLevels").is_some()
+        || (json.get("tree").is_some() && json.get("filenames").is_some())
+    {
         Some(Format::LodMeta)
     } else if json.get("means").is_some() {
         Some(Format::Sog)
@@ -121,7 +133,10 @@ pub(crate) fn find(container: &dyn Container) -> Result<Found, Error> {
     for (format, name) in &by_name {
         let inner: Vec<&String> = entries
             .iter()
-            .filter(|e| e.strip_suffix(name).is_some_and(|folder| folder.ends_with('/')))
+            .filter(|e| {
+                e.strip_suffix(name)
+                    .is_some_and(|folder| folder.ends_with('/'))
+            })
             .collect();
         if let [entry] = inner.as_slice() {
             return Ok(Found {

@@ -24,7 +24,13 @@ fn float(row: &[u8; ROW_BYTES], first: usize) -> f32 {
 }
 
 fn decode(row: &[u8; ROW_BYTES]) -> Row {
-    let vec = |first| Vec3::new(float(row, first), float(row, first + 4), float(row, first + 8));
+    let vec = |first| {
+        Vec3::new(
+            float(row, first),
+            float(row, first + 4),
+            float(row, first + 8),
+        )
+    };
     let [.., r, g, b, a, qw, qx, qy, qz] = row.map(|byte| f32::from(byte) / 255.0);
     let signed = |unit: f32| unit * 2.0 - 1.0;
     Row {
@@ -107,11 +113,19 @@ pub(crate) fn write(
         .zip(&splats.dc);
     for (index, ((((mean, log_scale), rotation), opacity), dc)) in rows.enumerate() {
         let mut row = [0_u8; ROW_BYTES];
-        let floats = mean.to_array().into_iter().chain(log_scale.map(f32::exp).to_array());
-        let colour = (*dc * sh::SH_C0 + 0.5).extend(*opacity).to_array().map(byte);
+        let floats = mean
+            .to_array()
+            .into_iter()
+            .chain(log_scale.map(f32::exp).to_array());
+        let colour = (*dc * sh::SH_C0 + 0.5)
+            .extend(*opacity)
+            .to_array()
+            .map(byte);
         let turn = [rotation.w, rotation.x, rotation.y, rotation.z].map(|c| byte(c * 0.5 + 0.5));
         let bytes = floats.flat_map(f32::to_le_bytes).chain(colour).chain(turn);
-        row.iter_mut().zip(bytes).for_each(|(slot, value)| *slot = value);
+        row.iter_mut()
+            .zip(bytes)
+            .for_each(|(slot, value)| *slot = value);
         out.write_all(&row).map_err(|e| at.io("writing", &e))?;
         if index % 65_536 == 0 {
             progress(index as f32 / count as f32);

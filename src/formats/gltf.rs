@@ -137,13 +137,20 @@ fn index(value: &Value) -> Option<usize> {
 }
 
 impl<'a> File<'a> {
-    fn accessor(&self, number: &Value, name: &str, components: usize) -> Result<Accessor<'a>, Error> {
+    fn accessor(
+        &self,
+        number: &Value,
+        name: &str,
+        components: usize,
+    ) -> Result<Accessor<'a>, Error> {
         let wrong = |why: &str| self.at.malformed(format!("accessor of {name}: {why}"));
         let accessor = index(number)
             .and_then(|i| self.json["accessors"].get(i))
             .ok_or_else(|| wrong("is not there"))?;
         if accessor.get("sparse").is_some() {
-            return Err(wrong("is sparse, which is not read; store it as a plain accessor"));
+            return Err(wrong(
+                "is sparse, which is not read; store it as a plain accessor",
+            ));
         }
         let found = match accessor["type"].as_str() {
             Some("SCALAR") => 1,
@@ -177,9 +184,13 @@ impl<'a> File<'a> {
             .ok_or_else(|| wrong("has no buffer view"))?;
         let buffer = &view["buffer"];
         if buffer.as_u64() != Some(0)
-            || self.json["buffers"].get(0).is_some_and(|b| b.get("uri").is_some())
+            || self.json["buffers"]
+                .get(0)
+                .is_some_and(|b| b.get("uri").is_some())
         {
-            return Err(wrong("lies in an outside buffer; only the GLB's own is read"));
+            return Err(wrong(
+                "lies in an outside buffer; only the GLB's own is read",
+            ));
         }
         let number = |value: &Value| value.as_u64().unwrap_or(0);
         let size = found as u64 * kind.bytes() as u64;
@@ -210,7 +221,8 @@ impl<'a> File<'a> {
             .and_then(|(start, end)| self.binary.get(start..end))
             .ok_or_else(|| {
                 let present = (self.binary.len() as u64).saturating_sub(start);
-                self.at.truncated(&format!("the data of {name}"), needed, present)
+                self.at
+                    .truncated(&format!("the data of {name}"), needed, present)
             })?;
         Ok(Accessor {
             bytes,
@@ -229,11 +241,14 @@ impl<'a> File<'a> {
                 .or_else(|| attributes.get(format!("_{name}")))
         };
         let optional = |value: Option<&Value>, name: &str, components| {
-            value.map(|v| self.accessor(v, name, components)).transpose()
+            value
+                .map(|v| self.accessor(v, name, components))
+                .transpose()
         };
         let needed = |value: Option<&Value>, name: &str, components| {
             let value = value.ok_or_else(|| {
-                self.at.malformed(format!("a {EXTENSION} primitive lacks {name}"))
+                self.at
+                    .malformed(format!("a {EXTENSION} primitive lacks {name}"))
             })?;
             self.accessor(value, name, components)
         };
@@ -263,14 +278,22 @@ impl<'a> File<'a> {
             rest,
             degree,
         };
-        let others = [Some(part.rotation), Some(part.scale), part.opacity, part.dc, part.colour];
+        let others = [
+            Some(part.rotation),
+            Some(part.scale),
+            part.opacity,
+            part.dc,
+            part.colour,
+        ];
         if others
             .iter()
             .flatten()
             .chain(&part.rest)
             .any(|accessor| accessor.count != mean.count)
         {
-            return Err(self.at.malformed("the attributes of a primitive differ in length"));
+            return Err(self
+                .at
+                .malformed("the attributes of a primitive differ in length"));
         }
         Ok(part)
     }
@@ -283,7 +306,9 @@ impl<'a> File<'a> {
         parts: &mut Vec<Part<'a>>,
     ) -> Result<(), Error> {
         if depth > DEPTH_MAX {
-            return Err(self.at.malformed(format!("nodes are nested deeper than {DEPTH_MAX}")));
+            return Err(self
+                .at
+                .malformed(format!("nodes are nested deeper than {DEPTH_MAX}")));
         }
         if !self.visited.insert(number) {
             return Err(self.at.malformed(format!("node {number} is reached twice")));
@@ -300,12 +325,18 @@ impl<'a> File<'a> {
             if extension.is_null() {
                 continue;
             }
-            if let Some(draft) = extension["extensions"].as_object().and_then(|e| e.keys().next()) {
+            if let Some(draft) = extension["extensions"]
+                .as_object()
+                .and_then(|e| e.keys().next())
+            {
                 return Err(self.at.unsupported_version(format!(
                     "the splats are compressed by {draft}, which is not read; export without it"
                 )));
             }
-            found.push((self.part(primitive, place)?, extension["colorSpace"].clone()));
+            found.push((
+                self.part(primitive, place)?,
+                extension["colorSpace"].clone(),
+            ));
         }
         for (part, colour_space) in found {
             if colour_space == "lin_rec709_display" {
@@ -353,7 +384,11 @@ fn local(node: &Value) -> Mat4 {
     let vec = |name, default| <[f32; 3]>::try_from(floats(name)).map_or(default, Vec3::from_array);
     let rotation = <[f32; 4]>::try_from(floats("rotation"))
         .map_or(Quat::IDENTITY, |[x, y, z, w]| unit_quaternion(w, x, y, z));
-    Mat4::from_scale_rotation_translation(vec("scale", Vec3::ONE), rotation, vec("translation", Vec3::ZERO))
+    Mat4::from_scale_rotation_translation(
+        vec("scale", Vec3::ONE),
+        rotation,
+        vec("translation", Vec3::ZERO),
+    )
 }
 
 impl Part<'_> {
@@ -372,7 +407,10 @@ impl Part<'_> {
             out.copy_from_slice(&values.next().unwrap_or(Vec3::ZERO).to_array());
         }
         let plain = self.colour.map(|c| c.vec3(row));
-        let alpha = self.colour.filter(|c| c.components == 4).map(|c| c.get(row, 3));
+        let alpha = self
+            .colour
+            .filter(|c| c.components == 4)
+            .map(|c| c.get(row, 3));
         let q = &self.rotation;
         Row {
             mean: self.mean.vec3(row),
@@ -419,7 +457,12 @@ pub(crate) fn read(bytes: &[u8], at: &Place, progress: Progress<'_>) -> Result<F
     let (json, binary) = chunks(bytes, at)?;
     let scene = index(&json["scene"]).unwrap_or(0);
     let roots: Vec<usize> = match json["scenes"].get(scene) {
-        Some(scene) => scene["nodes"].as_array().into_iter().flatten().filter_map(index).collect(),
+        Some(scene) => scene["nodes"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(index)
+            .collect(),
         None => (0..json["nodes"].as_array().map_or(0, Vec::len)).collect(),
     };
     let version = json["asset"]["version"].as_str().map(str::to_owned);

@@ -115,7 +115,10 @@ fn section<'a>(
         _ => 24 + coefficients,
     };
     let lengths = data.take(u64::from(partial_buckets) * 4, "bucket lengths")?;
-    let centres = data.take(u64::from(bucket_bytes) * u64::from(buckets), "bucket centres")?;
+    let centres = data.take(
+        u64::from(bucket_bytes) * u64::from(buckets),
+        "bucket centres",
+    )?;
     let rows = data.take(u64::from(count_max) * row_bytes as u64, "a section's rows")?;
     let mut end = u64::from(full_buckets) * u64::from(bucket_capacity);
     let partial_ends: Vec<u64> = lengths
@@ -164,18 +167,19 @@ impl Section<'_> {
 
     fn centre_of(&self, row: usize) -> Vec3 {
         let (centres, _) = self.centres.as_chunks::<12>();
-        centres
-            .get(self.bucket_of(row))
-            .map_or(Vec3::NAN, |bytes| {
-                let (floats, _) = bytes.as_chunks::<4>();
-                let mut values = floats.iter().map(|b| f32::from_le_bytes(*b));
-                Vec3::from_array([0; 3].map(|_| values.next().unwrap_or(f32::NAN)))
-            })
+        centres.get(self.bucket_of(row)).map_or(Vec3::NAN, |bytes| {
+            let (floats, _) = bytes.as_chunks::<4>();
+            let mut values = floats.iter().map(|b| f32::from_le_bytes(*b));
+            Vec3::from_array([0; 3].map(|_| values.next().unwrap_or(f32::NAN)))
+        })
     }
 
     fn decode(&self, row: usize, header: &Header, rest: &mut [f32]) -> Row {
         let start = row * self.row_bytes;
-        let bytes = self.rows.get(start..start + self.row_bytes).unwrap_or_default();
+        let bytes = self
+            .rows
+            .get(start..start + self.row_bytes)
+            .unwrap_or_default();
         let half = |first: usize| {
             bytes
                 .get(first..)
@@ -209,7 +213,11 @@ impl Section<'_> {
         }
         let [r, g, b, a] = [0, 1, 2, 3].map(|k| f32::from(byte(colour_at + k)) / 255.0);
         let first = colour_at + 4;
-        for (index, out) in rest.iter_mut().enumerate().take(sh::rest_count(self.degree) * 3) {
+        for (index, out) in rest
+            .iter_mut()
+            .enumerate()
+            .take(sh::rest_count(self.degree) * 3)
+        {
             let k = channel_major_in_band(index);
             *out = match header.level {
                 0 => float(first + 4 * k),
@@ -281,7 +289,11 @@ pub(crate) fn read(bytes: &[u8], at: &Place, progress: Progress<'_>) -> Result<F
         .collect();
     let splats: Splats = rows::fill(total, degree, progress, |row, rest| {
         let index = ends.partition_point(|end| *end <= row);
-        let start = index.checked_sub(1).and_then(|i| ends.get(i)).copied().unwrap_or(0);
+        let start = index
+            .checked_sub(1)
+            .and_then(|i| ends.get(i))
+            .copied()
+            .unwrap_or(0);
         match sections.get(index) {
             Some(section) => section.decode(row - start, &header, rest),
             None => Row::NOTHING,

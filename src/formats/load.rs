@@ -26,7 +26,12 @@ const RADIUS_CUT: f32 = 0.02;
 /// See [`Code`]; every error names the file and, where there is one, the entry.
 pub fn load(path: &Path, options: &LoadOptions, progress: Progress<'_>) -> Result<Loaded, Error> {
     let (format, file) = read(path, options, progress)?;
-    to_world(format, file, options, &Place::file(path.display().to_string()))
+    to_world(
+        format,
+        file,
+        options,
+        &Place::file(path.display().to_string()),
+    )
 }
 
 /// As [`load`], for an entry of a container, or for what the container as a whole is (`None`).
@@ -63,7 +68,9 @@ pub fn read(
     if path.is_dir() {
         return read_in(&Folder::new(path, name), None, options, progress);
     }
-    let bytes = read_file(path, ENTRY_BYTES_MAX, &at, &|share| progress(READING * share))?;
+    let bytes = read_file(path, ENTRY_BYTES_MAX, &at, &|share| {
+        progress(READING * share)
+    })?;
     let rest = |share: f32| progress(READING + (1.0 - READING) * share);
     match sniff(&bytes, &at)? {
         Sniffed::File(format) => Ok((format, read_file_of(format, &bytes, &at, &rest)?)),
@@ -200,7 +207,10 @@ fn splattie_entry(container: &dyn Container, manifest: &str) -> Result<String, E
 
 fn is_url(name: &str) -> bool {
     name.split_once("://").is_some_and(|(scheme, _)| {
-        !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+        !scheme.is_empty()
+            && scheme
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
     }) || name.starts_with("data:")
 }
 
@@ -211,8 +221,7 @@ fn sniff(bytes: &[u8], at: &Place) -> Result<Sniffed, Error> {
             [] => "the file is empty".to_owned(),
             [b'{' | b'[', ..] => "JSON that is no SOG meta.json and no lod-meta.json".to_owned(),
             _ => {
-                let start: Vec<String> =
-                    bytes.iter().take(8).map(|b| format!("{b:02x}")).collect();
+                let start: Vec<String> = bytes.iter().take(8).map(|b| format!("{b:02x}")).collect();
                 format!("begins with the bytes {}", start.join(" "))
             }
         };

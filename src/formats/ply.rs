@@ -56,9 +56,7 @@ impl Layout {
             .iter()
             .zip(&fixed)
             .enumerate()
-            .filter(|(slot, (_, found))| {
-                found.is_none() && *slot != SCALE_2 && *slot < OPACITY
-            })
+            .filter(|(slot, (_, found))| found.is_none() && *slot != SCALE_2 && *slot < OPACITY)
             .map(|(_, (name, _))| *name)
             .collect();
         if !missing.is_empty() {
@@ -122,7 +120,10 @@ fn rest_of(vertex: &Element, warnings: &mut Vec<String>) -> (Vec<usize>, u8, u8)
     if count == 0 {
         return (Vec::new(), 0, 0);
     }
-    let complete = found.iter().enumerate().all(|(i, (number, _))| i == *number);
+    let complete = found
+        .iter()
+        .enumerate()
+        .all(|(i, (number, _))| i == *number);
     let per_channel = count / 3;
     let in_file = (1..=10_u8)
         .take_while(|degree| sh::rest_count(*degree) <= per_channel)
@@ -164,7 +165,11 @@ pub(crate) fn read(bytes: &[u8], at: &Place, progress: Progress<'_>) -> Result<F
         let names: Vec<&str> = header.elements.iter().map(|e| e.name.as_str()).collect();
         at.not_splats(format!(
             "no element 'vertex' (it has {})",
-            if names.is_empty() { "no elements".to_owned() } else { names.join(", ") }
+            if names.is_empty() {
+                "no elements".to_owned()
+            } else {
+                names.join(", ")
+            }
         ))
     })?;
     let layout = Layout::of(&header, vertex, at)?;
@@ -172,7 +177,13 @@ pub(crate) fn read(bytes: &[u8], at: &Place, progress: Progress<'_>) -> Result<F
     let mut splats = None;
     while let Some(element) = body.element(|element| {
         if element.name == "vertex" {
-            layout.fixed.iter().flatten().chain(&layout.rest).copied().collect()
+            layout
+                .fixed
+                .iter()
+                .flatten()
+                .chain(&layout.rest)
+                .copied()
+                .collect()
         } else {
             Vec::new()
         }

@@ -156,7 +156,11 @@ impl Header {
         let lone_cr = bytes
             .iter()
             .position(|b| matches!(b, b'\r' | b'\n'))
-            .is_some_and(|end| bytes.get(end..end + 2).is_some_and(|e| e[0] == b'\r' && e[1] != b'\n'));
+            .is_some_and(|end| {
+                bytes
+                    .get(end..end + 2)
+                    .is_some_and(|e| e[0] == b'\r' && e[1] != b'\n')
+            });
         let line_end = if lone_cr { b'\r' } else { b'\n' };
         let mut header = Self {
             encoding: Encoding::Ascii,
@@ -264,7 +268,9 @@ impl Header {
             return Err(format!("element {} has this property twice", element.name));
         }
         if element.properties.len() >= PROPERTIES_MAX {
-            return Err(format!("more than {PROPERTIES_MAX} properties in one element"));
+            return Err(format!(
+                "more than {PROPERTIES_MAX} properties in one element"
+            ));
         }
         element.properties.push(Property {
             name: name.to_owned(),

@@ -179,7 +179,13 @@ impl<'a> Body<'a> {
         let least: u64 = element
             .properties
             .iter()
-            .map(|p| if ascii { 2 } else { p.list.unwrap_or(p.scalar).bytes() })
+            .map(|p| {
+                if ascii {
+                    2
+                } else {
+                    p.list.unwrap_or(p.scalar).bytes()
+                }
+            })
             .sum();
         let needed = element.count.saturating_mul(least);
         if needed > present + u64::from(ascii) {

@@ -40,11 +40,18 @@ pub(crate) fn write(
         dc.to_array().into_iter().for_each(&mut put);
         let coefficients = splats.sh_rest_of(index);
         for channel in 0..3 {
-            coefficients.iter().skip(channel).step_by(3).copied().for_each(&mut put);
+            coefficients
+                .iter()
+                .skip(channel)
+                .step_by(3)
+                .copied()
+                .for_each(&mut put);
         }
         put(logit_from_opacity(*opacity));
         log_scale.to_array().into_iter().for_each(&mut put);
-        [rotation.w, rotation.x, rotation.y, rotation.z].into_iter().for_each(&mut put);
+        [rotation.w, rotation.x, rotation.y, rotation.z]
+            .into_iter()
+            .for_each(&mut put);
         out.write_all(&row).map_err(io)?;
         if index % REPORT_ROWS == 0 {
             progress(index as f32 / splats.len() as f32);
