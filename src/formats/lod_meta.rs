@@ -223,7 +223,9 @@ fn levels(
         if let Some(said) = manifest.counts.as_ref().map(|c| c.get(level as usize)) {
             if said != Some(&count) {
                 let said = said.map_or("nothing".into(), u64::to_string);
-                odd.push(format!("{said} for level {level} where the tree holds {count}"));
+                odd.push(format!(
+                    "{said} for level {level} where the tree holds {count}"
+                ));
             }
         }
         levels.push(Level {

@@ -121,8 +121,9 @@ impl Unit {
             other => match other.as_u64() {
                 Some(v @ 1..=2) => v as u8,
                 _ => {
-                    return Err(at.unsupported_version(format!("version {other} of SOG is not known here, expected 1 or 2"),
-                    ));
+                    return Err(at.unsupported_version(format!(
+                        "version {other} of SOG is not known here, expected 1 or 2"
+                    )));
                 }
             },
         };
@@ -220,10 +221,9 @@ impl Unit {
                     .find(|&d| width as usize == PALETTE_COLUMNS * sh::rest_count(d))
                     .ok_or_else(|| {
                         at.malformed(format!(
-                                "the centroid image is {width} texels wide, expected 192, 512 or \
+                            "the centroid image is {width} texels wide, expected 192, 512 or \
                                  960 for 1, 2 or 3 bands"
-                            ),
-                        )
+                        ))
                     })?
             }
             _ => fields.integer("/shN/bands", 3)? as u8,
@@ -293,9 +293,11 @@ impl Unit {
             }
             None => None,
         };
-        let planes = images
-            .try_into()
-            .map_err(|_| container.place(&self.entry).malformed("an image is missing"))?;
+        let planes = images.try_into().map_err(|_| {
+            container
+                .place(&self.entry)
+                .malformed("an image is missing")
+        })?;
         Ok(Decoded {
             unit: self,
             planes,
@@ -310,10 +312,9 @@ impl Unit {
         let image = decode_image(bytes, 2 * self.count as u64 + TEXELS_SPARE, at)?;
         if (image.texels.len() / image.stride) < self.count {
             return Err(at.malformed(format!(
-                    "an image of {}x{} has too few texels for {} splats",
-                    image.width, image.height, self.count
-                ),
-            ));
+                "an image of {}x{} has too few texels for {} splats",
+                image.width, image.height, self.count
+            )));
         }
         Ok(image)
     }
@@ -327,11 +328,10 @@ impl Unit {
         let rows = count.div_ceil(PALETTE_COLUMNS);
         if image.width as usize != width || (image.height as usize) < rows {
             return Err(at.malformed(format!(
-                    "the centroid image is {}x{}, expected {width} by at least {rows} for {} \
+                "the centroid image is {}x{}, expected {width} by at least {rows} for {} \
                      bands and {count} entries",
-                    image.width, image.height, self.degree
-                ),
-            ));
+                image.width, image.height, self.degree
+            )));
         }
         Ok(image)
     }
@@ -475,8 +475,8 @@ impl Fields<'_> {
             |v| v.to_string().chars().take(40).collect(),
         );
         let field = pointer.trim_start_matches('/').replace('/', ".");
-        self.at.malformed(format!("{field}: found {found}, expected {expected}"),
-        )
+        self.at
+            .malformed(format!("{field}: found {found}, expected {expected}"))
     }
 
     fn integer(&self, pointer: &str, max: u64) -> Result<u64, Error> {
@@ -484,10 +484,9 @@ impl Fields<'_> {
         match found {
             Some(n) if n <= max => Ok(n),
             Some(n) => Err(self.at.too_large(format!(
-                    "{}: {n} is over the limit of {max}",
-                    pointer.trim_start_matches('/').replace('/', ".")
-                ),
-            )),
+                "{}: {n} is over the limit of {max}",
+                pointer.trim_start_matches('/').replace('/', ".")
+            ))),
             None => Err(self.wrong(pointer, &format!("a whole number from 0 to {max}"))),
         }
     }
@@ -600,16 +599,18 @@ fn dimensions(bytes: &[u8], at: &Place) -> Result<(u32, u32), Error> {
 }
 
 fn bad_image(at: &Place, error: &dyn std::fmt::Display) -> Error {
-    at.malformed(format!("not a lossless WebP or a PNG that can be decoded: {error}"),
-    )
+    at.malformed(format!(
+        "not a lossless WebP or a PNG that can be decoded: {error}"
+    ))
 }
 
 /// Decodes a lossless WebP or a PNG of at most `texels_max` texels, not premultiplied.
 fn decode_image(bytes: &[u8], texels_max: u64, at: &Place) -> Result<Image, Error> {
     let (width, height) = dimensions(bytes, at)?;
     if u64::from(width) * u64::from(height) > texels_max {
-        return Err(at.too_large(format!("an image of {width}x{height} is over the {texels_max} texels that it may have"),
-        ));
+        return Err(at.too_large(format!(
+            "an image of {width}x{height} is over the {texels_max} texels that it may have"
+        )));
     }
     if is_png(bytes) {
         let mut reader = image::ImageReader::new(Cursor::new(bytes));

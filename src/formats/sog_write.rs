@@ -74,7 +74,11 @@ pub(crate) fn write(
     };
     let (min, span) = log_bounds(splats, &drawable);
     let q16 = |i: usize| {
-        let v = log_position(if drawable[i] { splats.means[i] } else { Vec3::ZERO });
+        let v = log_position(if drawable[i] {
+            splats.means[i]
+        } else {
+            Vec3::ZERO
+        });
         ((v - min) / span * 65_535.0)
             .round()
             .clamp(Vec3::ZERO, Vec3::splat(65_535.0))
@@ -82,30 +86,52 @@ pub(crate) fn write(
             .map(|v| v as u16)
     };
     let mut planes = vec![
-        ("means_l.webp", plane(&|i| {
-            let [x, y, z] = q16(i).map(|v| v as u8);
-            [x, y, z, 255]
-        })),
-        ("means_u.webp", plane(&|i| {
-            let [x, y, z] = q16(i).map(|v| (v >> 8) as u8);
-            [x, y, z, 255]
-        })),
+        (
+            "means_l.webp",
+            plane(&|i| {
+                let [x, y, z] = q16(i).map(|v| v as u8);
+                [x, y, z, 255]
+            }),
+        ),
+        (
+            "means_u.webp",
+            plane(&|i| {
+                let [x, y, z] = q16(i).map(|v| (v >> 8) as u8);
+                [x, y, z, 255]
+            }),
+        ),
         ("quats.webp", plane(&|i| pack_rotation(splats.rotations[i]))),
     ];
     progress(0.1);
 
     let log_scale = |v: f32| v.clamp(LOG_SCALE_MIN, LOG_SCALE_MAX);
-    let scales = Codebook::new(finite(&splats.log_scales, &drawable).map(log_scale).collect());
-    planes.push(("scales.webp", plane(&|i| {
-        let [x, y, z] = splats.log_scales[i].to_array().map(|v| scales.code(log_scale(v)));
-        [x, y, z, 255]
-    })));
+    let scales = Codebook::new(
+        finite(&splats.log_scales, &drawable)
+            .map(log_scale)
+            .collect(),
+    );
+    planes.push((
+        "scales.webp",
+        plane(&|i| {
+            let [x, y, z] = splats.log_scales[i]
+                .to_array()
+                .map(|v| scales.code(log_scale(v)));
+            [x, y, z, 255]
+        }),
+    ));
     let colours = Codebook::new(finite(&splats.dc, &drawable).collect());
-    planes.push(("sh0.webp", plane(&|i| {
-        let [r, g, b] = splats.dc[i].to_array().map(|v| colours.code(v));
-        let alpha = if drawable[i] { splats.opacities[i] * 255.0 } else { 0.0 };
-        [r, g, b, alpha.round() as u8]
-    })));
+    planes.push((
+        "sh0.webp",
+        plane(&|i| {
+            let [r, g, b] = splats.dc[i].to_array().map(|v| colours.code(v));
+            let alpha = if drawable[i] {
+                splats.opacities[i] * 255.0
+            } else {
+                0.0
+            };
+            [r, g, b, alpha.round() as u8]
+        }),
+    ));
     progress(0.3);
 
     let mut meta = json!({
@@ -129,11 +155,17 @@ pub(crate) fn write(
         let palette = Palette::new(splats, &drawable, progress);
         let entries = palette.centroids.len() / splats.sh_stride();
         let codes = Codebook::new(palette.centroids.clone());
-        planes.push(("shN_centroids.webp", palette.plane(splats.sh_degree, &codes)));
-        planes.push(("shN_labels.webp", plane(&|i| {
-            let [low, high] = (palette.labels[i] as u16).to_le_bytes();
-            [low, high, 0, 255]
-        })));
+        planes.push((
+            "shN_centroids.webp",
+            palette.plane(splats.sh_degree, &codes),
+        ));
+        planes.push((
+            "shN_labels.webp",
+            plane(&|i| {
+                let [low, high] = (palette.labels[i] as u16).to_le_bytes();
+                [low, high, 0, 255]
+            }),
+        ));
         meta["shN"] = json!({
             "count": entries,
             "bands": splats.sh_degree,
@@ -230,11 +262,13 @@ fn log_bounds(splats: &Splats, drawable: &[bool]) -> (Vec3, Vec3) {
 /// Three smallest components and 252 + the index of the largest among w, x, y, z.
 fn pack_rotation(q: Quat) -> [u8; 4] {
     let unit = q.normalize();
-    let q = if unit.is_finite() { unit } else { Quat::IDENTITY };
+    let q = if unit.is_finite() {
+        unit
+    } else {
+        Quat::IDENTITY
+    };
     let wxyz = [q.w, q.x, q.y, q.z];
-    let largest = (1..4).fold(0, |l, i| {
-        if wxyz[i].abs() > wxyz[l].abs() { i } else { l }
-    });
+    let largest = (1..4).fold(0, |l, i| if wxyz[i].abs() > wxyz[l].abs() { i } else { l });
     let sign = if wxyz[largest] < 0.0 { -1.0 } else { 1.0 };
     let mut texel = [0, 0, 0, 252 + largest as u8];
     let others = (0..4).filter(|i| *i != largest);
@@ -327,7 +361,9 @@ fn first_codes(sorted: &[f32]) -> Vec<f32> {
     (0..CODES)
         .map(|k| {
             let wanted = (k as f64 + 0.5) / CODES as f64 * total;
-            let bin = cumulated.partition_point(|c| *c < wanted).clamp(1, DENSITY_BINS);
+            let bin = cumulated
+                .partition_point(|c| *c < wanted)
+                .clamp(1, DENSITY_BINS);
             let (before, after) = (cumulated[bin - 1], cumulated[bin]);
             let part = (wanted - before) / (after - before).max(f64::MIN_POSITIVE);
             (low + (bin as f64 - 1.0 + part) * step) as f32
@@ -382,7 +418,9 @@ impl Palette {
             thousands => 1024 << thousands.ilog2().min(6),
         };
         let rest = |i: u32| splats.sh_rest_of(i as usize);
-        let members = (0..count as u32).filter(|i| drawable[*i as usize]).collect();
+        let members = (0..count as u32)
+            .filter(|i| drawable[*i as usize])
+            .collect();
         let mut cells = BinaryHeap::from([Cell::new(members, stride, &rest)]);
         while cells.len() < entries {
             let Some(cell) = cells.pop() else { break };
@@ -425,29 +463,35 @@ impl Palette {
     fn refine(&mut self, splats: &Splats, drawable: &[bool]) {
         let stride = splats.sh_stride();
         let centroids = &self.centroids;
-        self.labels.par_iter_mut().enumerate().for_each(|(i, label)| {
-            if !drawable[i] {
-                return;
-            }
-            let row = splats.sh_rest_of(i);
-            let distance = |entry: &[f32]| -> f32 {
-                entry.iter().zip(row).map(|(a, b)| (a - b) * (a - b)).sum()
-            };
-            let own = *label as usize * stride;
-            let mut least = distance(&centroids[own..own + stride]);
-            for (k, entry) in centroids.chunks_exact(stride).enumerate() {
-                let d = distance(entry);
-                if d < least {
-                    (least, *label) = (d, k as u32);
+        self.labels
+            .par_iter_mut()
+            .enumerate()
+            .for_each(|(i, label)| {
+                if !drawable[i] {
+                    return;
                 }
-            }
-        });
+                let row = splats.sh_rest_of(i);
+                let distance = |entry: &[f32]| -> f32 {
+                    entry.iter().zip(row).map(|(a, b)| (a - b) * (a - b)).sum()
+                };
+                let own = *label as usize * stride;
+                let mut least = distance(&centroids[own..own + stride]);
+                for (k, entry) in centroids.chunks_exact(stride).enumerate() {
+                    let d = distance(entry);
+                    if d < least {
+                        (least, *label) = (d, k as u32);
+                    }
+                }
+            });
         let mut sums = vec![0.0_f64; self.centroids.len()];
         let mut counts = vec![0_u32; self.centroids.len() / stride];
         for (i, label) in self.labels.iter().enumerate().filter(|(i, _)| drawable[*i]) {
             counts[*label as usize] += 1;
             let first = *label as usize * stride;
-            for (sum, c) in sums[first..first + stride].iter_mut().zip(splats.sh_rest_of(i)) {
+            for (sum, c) in sums[first..first + stride]
+                .iter_mut()
+                .zip(splats.sh_rest_of(i))
+            {
                 *sum += f64::from(*c);
             }
         }

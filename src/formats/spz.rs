@@ -260,7 +260,11 @@ fn read_4(
     }
     let mut packed = Vec::new();
     for (name, bytes, expected) in entries {
-        packed.push((name, cursor.take(bytes, &format!("stream {name}"))?, expected));
+        packed.push((
+            name,
+            cursor.take(bytes, &format!("stream {name}"))?,
+            expected,
+        ));
     }
     if cursor.remaining() > 0 {
         return Err(at.malformed(format!(
@@ -291,8 +295,7 @@ fn decompress(name: &str, packed: &[u8], expected: u64, at: &Place) -> Result<Ve
     if expected == 0 {
         return Ok(bytes);
     }
-    let failed =
-        |e: std::io::Error| at.malformed(format!("stream {name} is damaged: {e}"));
+    let failed = |e: std::io::Error| at.malformed(format!("stream {name} is damaged: {e}"));
     // The buffer grows with what arrives, not with what the header says.
     zstd::stream::read::Decoder::with_buffer(packed)
         .map_err(failed)?
@@ -304,7 +307,11 @@ fn decompress(name: &str, packed: &[u8], expected: u64, at: &Place) -> Result<Ve
     } else {
         Err(at.malformed(format!(
             "stream {name} holds {} {} bytes, expected {expected}",
-            if bytes.len() as u64 > expected { "over" } else { "only" },
+            if bytes.len() as u64 > expected {
+                "over"
+            } else {
+                "only"
+            },
             bytes.len().min(expected as usize)
         )))
     }
@@ -463,7 +470,11 @@ fn smallest_three(mut packed: u32) -> Quat {
     let mut sum = 0.0;
     for i in (0..4).rev().filter(|i| *i != largest) {
         let magnitude = (packed & 511) as f32 / COMPONENT_MAX * FRAC_1_SQRT_2;
-        q[i] = if packed & 512 == 0 { magnitude } else { -magnitude };
+        q[i] = if packed & 512 == 0 {
+            magnitude
+        } else {
+            -magnitude
+        };
         sum += magnitude * magnitude;
         packed >>= 10;
     }
@@ -542,19 +553,32 @@ pub(crate) fn write(
          opacities to 8 bits, higher SH coefficients to 1/128"
     ));
     let out_of = [
-        ("positions beyond 8,388 km", count_rows(splats, |i| {
-            f64::from(splats.means[i].abs().max_element()) > POSITION_MAX / f64::from(fractional_bits).exp2()
-        })),
-        ("scales outside 0.000045 to 380 m", count_rows(splats, |i| {
-            let s = splats.log_scales[i];
-            s.min_element() < -10.0 - 1.0 / 32.0 || s.max_element() > 5.94 + 1.0 / 32.0
-        })),
-        ("colours outside the stored range", count_rows(splats, |i| {
-            splats.dc[i].abs().max_element() > 0.5 / COLOUR_SCALE + 0.014
-        })),
-        ("higher SH coefficients outside -1 to 1", count_rows(splats, |i| {
-            splats.sh_rest_of(i).iter().any(|c| c.abs() > 1.0)
-        })),
+        (
+            "positions beyond 8,388 km",
+            count_rows(splats, |i| {
+                f64::from(splats.means[i].abs().max_element())
+                    > POSITION_MAX / f64::from(fractional_bits).exp2()
+            }),
+        ),
+        (
+            "scales outside 0.000045 to 380 m",
+            count_rows(splats, |i| {
+                let s = splats.log_scales[i];
+                s.min_element() < -10.0 - 1.0 / 32.0 || s.max_element() > 5.94 + 1.0 / 32.0
+            }),
+        ),
+        (
+            "colours outside the stored range",
+            count_rows(splats, |i| {
+                splats.dc[i].abs().max_element() > 0.5 / COLOUR_SCALE + 0.014
+            }),
+        ),
+        (
+            "higher SH coefficients outside -1 to 1",
+            count_rows(splats, |i| {
+                splats.sh_rest_of(i).iter().any(|c| c.abs() > 1.0)
+            }),
+        ),
     ];
     for (what, count) in out_of {
         if count > 0 {
@@ -566,27 +590,51 @@ pub(crate) fn write(
     let fields: [Vec<u8>; 6] = [
         (0..points)
             .flat_map(|i| {
-                let p = if drawable(i) { splats.means[i] } else { Vec3::ZERO };
+                let p = if drawable(i) {
+                    splats.means[i]
+                } else {
+                    Vec3::ZERO
+                };
                 p.to_array().into_iter().flat_map(move |v| {
-                    let fixed = (f64::from(v) * scale).round().clamp(-POSITION_MAX, POSITION_MAX);
+                    let fixed = (f64::from(v) * scale)
+                        .round()
+                        .clamp(-POSITION_MAX, POSITION_MAX);
                     let [a, b, c, _] = (fixed as i32).to_le_bytes();
                     [a, b, c]
                 })
             })
             .collect(),
         (0..points)
-            .map(|i| if drawable(i) { byte(splats.opacities[i] * 255.0) } else { 0 })
+            .map(|i| {
+                if drawable(i) {
+                    byte(splats.opacities[i] * 255.0)
+                } else {
+                    0
+                }
+            })
             .collect(),
         (0..points)
-            .flat_map(|i| splats.dc[i].to_array().map(|c| byte((c * COLOUR_SCALE + 0.5) * 255.0)))
+            .flat_map(|i| {
+                splats.dc[i]
+                    .to_array()
+                    .map(|c| byte((c * COLOUR_SCALE + 0.5) * 255.0))
+            })
             .collect(),
         (0..points)
-            .flat_map(|i| splats.log_scales[i].to_array().map(|s| byte((s + 10.0) * 16.0)))
+            .flat_map(|i| {
+                splats.log_scales[i]
+                    .to_array()
+                    .map(|s| byte((s + 10.0) * 16.0))
+            })
             .collect(),
         (0..points)
             .flat_map(|i| pack_smallest_three(splats.rotations[i]).to_le_bytes())
             .collect(),
-        splats.sh_rest.iter().map(|c| byte(c * 128.0 + 128.0)).collect(),
+        splats
+            .sh_rest
+            .iter()
+            .map(|c| byte(c * 128.0 + 128.0))
+            .collect(),
     ];
     progress(0.3);
     let streams = if splats.sh_degree == 0 { 5 } else { 6 };
@@ -603,8 +651,17 @@ pub(crate) fn write(
     bytes.extend(MAGIC.to_le_bytes());
     bytes.extend(4_u32.to_le_bytes());
     bytes.extend((points as u32).to_le_bytes());
-    let flags = if splats.antialiased { FLAG_ANTIALIASED } else { 0 };
-    bytes.extend([splats.sh_degree, fractional_bits as u8, flags, streams as u8]);
+    let flags = if splats.antialiased {
+        FLAG_ANTIALIASED
+    } else {
+        0
+    };
+    bytes.extend([
+        splats.sh_degree,
+        fractional_bits as u8,
+        flags,
+        streams as u8,
+    ]);
     bytes.extend((HEADER_4_BYTES as u32).to_le_bytes());
     bytes.resize(HEADER_4_BYTES as usize, 0);
     for (packed, field) in packed.iter().zip(&fields) {
@@ -632,13 +689,23 @@ fn byte(value: f32) -> u8 {
 
 /// The inverse of [`smallest_three`]; what is not finite becomes the identity.
 fn pack_smallest_three(q: Quat) -> u32 {
-    let q = if q.is_finite() { q.normalize() } else { Quat::IDENTITY };
-    let q = if q.is_finite() { q.to_array() } else { Quat::IDENTITY.to_array() };
+    let q = if q.is_finite() {
+        q.normalize()
+    } else {
+        Quat::IDENTITY
+    };
+    let q = if q.is_finite() {
+        q.to_array()
+    } else {
+        Quat::IDENTITY.to_array()
+    };
     let largest = (1..4).fold(0, |l, i| if q[i].abs() > q[l].abs() { i } else { l });
     let negate = q[largest] < 0.0;
     let mut packed = largest as u32;
     for i in (0..4).filter(|i| *i != largest) {
-        let magnitude = (COMPONENT_MAX * q[i].abs() / FRAC_1_SQRT_2).round().min(COMPONENT_MAX);
+        let magnitude = (COMPONENT_MAX * q[i].abs() / FRAC_1_SQRT_2)
+            .round()
+            .min(COMPONENT_MAX);
         let negative = u32::from((q[i] < 0.0) != negate);
         packed = packed << 10 | negative << 9 | magnitude as u32;
     }
