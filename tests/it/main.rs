@@ -7,3 +7,4 @@ mod given;
 mod picture;
 mod reference;
 mod twins;
+mod sog_spz;
