@@ -2,3 +2,4 @@
 //! skip for a missing adapter or missing data into a failure.
 
 mod given;
+mod script;
