@@ -8,3 +8,4 @@ mod picture;
 mod reference;
 mod twins;
 mod sog_spz;
+mod script;
