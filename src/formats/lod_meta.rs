@@ -285,13 +285,15 @@ fn choose_rows(
             continue;
         };
         let mut drawn = false;
-        for rows in leaf.range(level..).map(|(_, rows)| *rows) {
-            if !drawn {
+        for (at_level, rows) in leaf.range(level..) {
+            if *at_level == level {
                 wanted_files.insert(rows.file);
             }
             let path = units.paths[rows.file].clone();
             let Some(source) = units.get(rows.file)? else {
-                missing.insert(rows.file);
+                if *at_level == level {
+                    missing.insert(rows.file);
+                }
                 continue;
             };
             let count = source.unit.count as u64;

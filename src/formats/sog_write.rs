@@ -177,7 +177,7 @@ pub(crate) fn write(
     progress(0.7);
     lost.push(format!(
         "positions are kept to 1/65535 of the scene's size on a logarithmic scale, rotations to \
-         0.3 degrees, opacities to 8 bits; scales and colours share 256 values each{kept}"
+         0.8 degrees, opacities to 8 bits; scales and colours share 256 values each{kept}"
     ));
 
     let bytes = bundle(&planes, &meta).map_err(|e| at.io("packing the SOG", &e))?;

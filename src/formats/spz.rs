@@ -549,7 +549,7 @@ pub(crate) fn write(
         .unwrap_or(0);
     let step = f64::from(-fractional_bits).exp2();
     lost.push(format!(
-        "positions are kept to {step:.1e} m, scales to 3 %, rotations to 0.1 degrees, colours and \
+        "positions are kept to {step:.1e} m, scales to 3 %, rotations to 0.2 degrees, colours and \
          opacities to 8 bits, higher SH coefficients to 1/128"
     ));
     let out_of = [

@@ -4,3 +4,4 @@
 mod alloc;
 mod formats;
 mod given;
+mod sog_spz;
