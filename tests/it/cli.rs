@@ -295,7 +295,7 @@ fn doctor_always_answers() {
 
 #[test]
 fn renders_are_equal_picture_by_picture() {
-    if !given::has_gpu() {
+    if given::gpu().is_none() {
         return;
     }
     for raster in ["quads", "tiles"] {
@@ -320,7 +320,7 @@ fn renders_are_equal_picture_by_picture() {
 
 #[test]
 fn every_kind_of_output_is_written_whole() {
-    if !given::has_gpu() {
+    if given::gpu().is_none() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
@@ -364,7 +364,7 @@ fn every_kind_of_output_is_written_whole() {
 
 #[test]
 fn alpha_is_kept_where_the_background_has_it() {
-    if !given::has_gpu() {
+    if given::gpu().is_none() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
@@ -408,7 +408,7 @@ fn a_picture_of_many_instants_is_wrong_usage() {
 
 #[test]
 fn without_a_display_a_sample_is_rendered_and_named() {
-    if !given::has_gpu() {
+    if given::gpu().is_none() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
@@ -427,7 +427,7 @@ fn without_a_display_a_sample_is_rendered_and_named() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_leaves_no_file() {
-    if !given::has_gpu() {
+    if given::gpu().is_none() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");

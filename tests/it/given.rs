@@ -2,7 +2,6 @@
 #![allow(dead_code, reason = "shared by all test modules")]
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 /// A file or folder of the sample data, or `None` with a printed skip. With `REQUIRE_DATA=1` a
 /// missing one fails the test.
@@ -21,17 +20,19 @@ pub fn data(relative: &str) -> Option<PathBuf> {
     None
 }
 
-/// Whether there is an adapter to draw with, a software driver included; prints a skip where there
-/// is none. With `REQUIRE_GPU=1` that fails the test.
-pub fn has_gpu() -> bool {
-    static COUNT: OnceLock<usize> = OnceLock::new();
-    let count = *COUNT.get_or_init(|| splatstage::gpu::Context::adapters().len());
-    assert!(
-        count > 0 || std::env::var_os("REQUIRE_GPU").is_none(),
-        "no graphics adapter"
-    );
-    if count == 0 {
-        eprintln!("skipped: no graphics adapter");
+/// The adapter that all tests share, or `None` with a printed skip. With `REQUIRE_GPU=1` a missing
+/// one fails the test.
+pub fn gpu() -> Option<&'static splatstage::gpu::Context> {
+    static CONTEXT: std::sync::OnceLock<Result<splatstage::gpu::Context, String>> =
+        std::sync::OnceLock::new();
+    let context =
+        CONTEXT.get_or_init(|| splatstage::gpu::Context::headless(None).map_err(|e| e.to_string()));
+    match context {
+        Ok(context) => Some(context),
+        Err(error) => {
+            assert!(std::env::var_os("REQUIRE_GPU").is_none(), "{error}");
+            eprintln!("skipped: {error}");
+            None
+        }
     }
-    count > 0
 }

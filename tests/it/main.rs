@@ -3,4 +3,6 @@
 
 mod cli;
 mod given;
+mod picture;
+mod reference;
 mod tidy;
