@@ -103,7 +103,7 @@ impl AssetCache {
             axes,
         };
         self.load_with(path, Some(entry), &options, |progress| {
-            formats::load_in(container, entry, &options, progress)
+            formats::load_in(container, Some(entry), &options, progress)
         })
     }
 

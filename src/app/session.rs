@@ -20,6 +20,7 @@ use glam::{Quat, Vec3};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Entry file of a scene folder, in order of preference.
@@ -184,7 +185,7 @@ impl Session {
             live: self.live,
             args,
             handed_over,
-            log: &log_line,
+            log: Rc::new(log_line),
         })?;
         let start_s = if self.script.is_some() && script.is_stepped() {
             t_s
