@@ -5,4 +5,5 @@ mod cli;
 mod given;
 mod picture;
 mod reference;
+mod sog_spz;
 mod tidy;
