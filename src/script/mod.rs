@@ -1,17 +1,76 @@
-//! The only place that knows Lua. (Signatures others may code against; the body is being written.)
+//! The only place that knows Lua: a scene script in a sandboxed Luau VM, asked for [`Frame`]s.
+//!
+//! One [`Script`] is one VM. It opens no file, asks no device and draws no unseeded random: text
+//! comes through [`Files`], splats through [`Assets`], time and input as arguments. The one clock it
+//! reads is the watchdog's (`budget`), which can stop a script and can do nothing else.
+//!
+//! # The contract of a scene
+//! The file returns a table of data and at most these functions, all optional:
+//!
+//! - `load(stage)`: once a version.
+//! - `step(dt, input)`: at a fixed [`STEP_HZ`], with whatever state the script likes to keep.
+//! - `frame(t)`: returns nothing or a table with any of
+//!   - `camera`: `{position, target, up, roll, fov}`, `{position, yaw, pitch, roll, fov}` or
+//!     `{position, rotation, fov}`; angles in degrees, `fov` vertical, 60 when absent;
+//!   - `background`: `'#rrggbb[aa]'`, `{r, g, b[, a]}` or a vector, display space;
+//!   - `state`: a string;
+//!   - `draws`: a list of handles or `{splats = handle, position, rotation, scale, tint, visible}`.
+//!
+//!   Without `draws` every visible asset is drawn at its handle's placement. `frame` may also set
+//!   handles (`hero.position = ...`): such changes hold for that one picture, so that asking for
+//!   any t in any order gives the same pictures. Without `camera` here or in the scene's table,
+//!   the camera frames what is drawn.
+//! - `event(e)`: with `kind`, `name`, `values` as in [`Event`], and `x`, `y` for the first two
+//!   values.
+//! - `on_unload() -> data`, and `on_reload(data)` in the next version, after its `load`.
+//!
+//! Data fields that mean something to the host: `duration` (s), `background`, `camera`.
+//! Degrees, seconds and metres in Lua; `vector` for every point.
+
+mod args;
+mod blame;
+mod budget;
+mod frame;
+mod log;
+mod modules;
+mod motion;
+mod plain;
+mod splats;
+mod stage;
+mod vm;
 
 use crate::frame::{Event, Frame, Input};
 use crate::scene::Splats;
+use std::rc::Rc;
 use std::sync::Arc;
+
+pub use budget::{
+    CALL_INTERRUPTS_MAX, CALL_S_MAX, DETERMINISTIC_S_MAX, LOAD_INTERRUPTS_MAX, LOAD_S_MAX,
+    MEMORY_BYTES_MAX,
+};
+
+/// Steps a second of scene time.
+pub const STEP_HZ: u32 = 240;
+
+/// After a longer gap than this (a debugger, a laptop's lid) a live scene skips steps instead of
+/// catching up, seconds.
+pub const LIVE_GAP_S_MAX: f64 = 0.25;
 
 /// Text and data files of a scene, by relative path with `/`; never outside the scene.
 pub trait Files {
+    /// The bytes of one file.
+    ///
+    /// # Errors
+    /// A sentence without the path: "not found", "larger than ...".
     fn read(&self, path: &str) -> Result<Vec<u8>, String>;
 }
 
 /// Loads splat assets for scripts; implemented in `app` over `formats`, with a cache.
 pub trait Assets {
     /// `path` is relative to the scene; `level`/`axes` as in `formats::LoadOptions`.
+    ///
+    /// # Errors
+    /// A sentence that names file and entry.
     fn splats(
         &self,
         path: &str,
@@ -20,69 +79,171 @@ pub trait Assets {
     ) -> Result<Arc<Splats>, String>;
 }
 
+/// What went wrong in a script, and where in the author's files.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {message}")]
 pub struct Error {
+    /// The file, as `Setup::name` and the path inside the scene, joined by `/`.
     pub file: String,
+    /// Line, from 1.
     pub line: u32,
+    /// One sentence or more, without the place.
     pub message: String,
+    /// Innermost call first, one `file:line in function` per line; may be empty.
     pub traceback: String,
 }
 
+/// A load that failed, and the files it touched before: the ones to watch for a mended version.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
+pub struct LoadError {
+    /// What went wrong.
+    pub error: Error,
+    /// As [`Script::watched`].
+    pub watched: Vec<String>,
+}
+
+impl From<LoadError> for Error {
+    fn from(failed: LoadError) -> Self {
+        failed.error
+    }
+}
+
+/// Receives a level (`info`, `warn`, `error`) and one line of text.
+pub type Log = Rc<dyn Fn(&str, &str)>;
+
 /// What a load needs from the host.
-pub struct Setup<'a> {
-    /// Chunk name prefix for messages, e.g. `scenes/hello` or the path that the user named.
+pub struct Setup {
+    /// Prefix of file names in messages, e.g. `scenes/hello` or the path that the user named.
     pub name: String,
     /// Entry file, usually `scene.luau`.
     pub entry: String,
+    /// The scene's own files.
     pub files: Arc<dyn Files>,
+    /// The scene's splats.
     pub assets: Arc<dyn Assets>,
+    /// Seeds `math.random` and is handed to the script as `stage.seed`.
     pub seed: u64,
     /// Live: budgets by clock; offline: budgets by count (deterministic).
     pub live: bool,
-    /// Arguments for the script (`stage.args`), JSON: the viewer gets file, eye, target, up, fov, turn.
+    /// Arguments for the script (`stage.args`), a JSON object or null. The viewer gets `file` and
+    /// optionally `eye`, `target`, `up` (three numbers each), `fov` (degrees), `turn` (xyzw),
+    /// `background`, `level`, `axes`.
     pub args: serde_json::Value,
     /// Data that the former version handed over by `on_unload`, JSON.
     pub handed_over: Option<serde_json::Value>,
-    /// Receives `log.info/warn/error` and print lines: level, text.
-    pub log: &'a dyn Fn(&str, &str),
+    /// Receives `log.info/warn/error` and `print` lines, now and later.
+    pub log: Log,
 }
 
 /// A loaded scene script: one VM.
-pub struct Script {}
+pub struct Script {
+    vm: vm::Vm,
+    scene: vm::Scene,
+    steps_done: u64,
+    events_done: u64,
+    /// Drag and wheel that no step has seen yet.
+    pending: (glam::Vec2, f32),
+}
 
 impl Script {
-    pub fn load(_setup: Setup<'_>) -> Result<Self, Error> {
-        todo!()
+    /// Runs the entry file, its `load` and, with `handed_over`, its `on_reload`.
+    ///
+    /// # Errors
+    /// The first thing that went wrong, with the author's file and line.
+    pub fn load(setup: Setup) -> Result<Self, LoadError> {
+        let (vm, scene) = vm::Vm::load(setup)?;
+        Ok(Self {
+            vm,
+            scene,
+            steps_done: 0,
+            events_done: 0,
+            pending: Default::default(),
+        })
     }
+
     /// Duration that the scene names, seconds.
+    #[must_use]
     pub fn duration_s(&self) -> Option<f64> {
-        todo!()
+        self.scene.duration_s
     }
+
     /// Whether the scene has `step`.
+    #[must_use]
     pub fn is_stepped(&self) -> bool {
-        todo!()
+        self.scene.step.is_some()
     }
-    /// Runs `step` at 240 Hz up to `t_s` (no-op without `step`), with the input held constant.
-    pub fn advance_to(&mut self, _t_s: f64, _input: &Input) -> Result<(), Error> {
-        todo!()
+
+    /// Runs `step` at [`STEP_HZ`] up to `t_s` (no-op without `step` or when `t_s` is not later than
+    /// the time advanced to). The input is held for all of them, except that drag and wheel reach
+    /// the first step only; with no step to run they wait for the next call. Live, at most
+    /// [`LIVE_GAP_S_MAX`] is caught up.
+    ///
+    /// # Errors
+    /// As thrown by `step`; the time then counts as advanced to.
+    pub fn advance_to(&mut self, t_s: f64, input: &Input) -> Result<(), Error> {
+        let Some(step) = self.scene.step.clone() else {
+            return Ok(());
+        };
+        self.pending.0 += input.drag;
+        self.pending.1 += input.wheel;
+        // A microstep of slack, so that t = k / 240 computed elsewhere is step k.
+        let wanted = (t_s * f64::from(STEP_HZ) + 1e-6).floor().max(0.0) as u64;
+        if wanted <= self.steps_done {
+            return Ok(());
+        }
+        let gap_max = (LIVE_GAP_S_MAX * f64::from(STEP_HZ)) as u64;
+        let first = if self.vm.is_live() {
+            self.steps_done.max(wanted.saturating_sub(gap_max))
+        } else {
+            self.steps_done
+        };
+        self.steps_done = wanted;
+        let (drag, wheel) = std::mem::take(&mut self.pending);
+        self.vm.step(&step, first..wanted, input, drag, wheel)
     }
+
     /// The frame at `t_s` (for stepped scenes: at or before the time advanced to).
-    pub fn frame(&mut self, _t_s: f64) -> Result<Frame, Error> {
-        todo!()
+    ///
+    /// # Errors
+    /// As thrown by `frame`, or what is wrong with the table that it returned.
+    pub fn frame(&mut self, t_s: f64) -> Result<Frame, Error> {
+        self.vm.frame(&self.scene, t_s)
     }
-    pub fn event(&mut self, _event: &Event) -> Result<(), Error> {
-        todo!()
+
+    /// Calls `event`; a no-op where the scene has none.
+    ///
+    /// # Errors
+    /// As thrown by `event`.
+    pub fn event(&mut self, event: &Event) -> Result<(), Error> {
+        let Some(callback) = &self.scene.event else {
+            return Ok(());
+        };
+        self.events_done += 1;
+        self.vm.event(callback, event, self.events_done)
     }
-    /// Calls `on_unload`.
+
+    /// Calls `on_unload` and returns its data for the next version; `None` where there is none.
+    ///
+    /// # Errors
+    /// As thrown by `on_unload`, or when its data is not plain.
     pub fn unload(&mut self) -> Result<Option<serde_json::Value>, Error> {
-        todo!()
+        match &self.scene.on_unload {
+            Some(callback) => self.vm.unload(callback),
+            None => Ok(None),
+        }
     }
-    /// Every file that the load touched, also after a failed load (see `LoadError`).
+
+    /// Every file that the load touched or looked for: modules and assets, relative to the scene,
+    /// sorted.
+    #[must_use]
     pub fn watched(&self) -> Vec<String> {
-        todo!()
+        self.vm.watched()
     }
+
+    /// Bytes that the VM holds, without splats.
+    #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        todo!()
+        self.vm.memory_bytes()
     }
 }

@@ -7,5 +7,6 @@ mod formats;
 mod given;
 mod picture;
 mod reference;
+mod script;
 mod sog_spz;
 mod tidy;

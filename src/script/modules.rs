@@ -1,0 +1,208 @@
+//! `require`: relative paths inside the scene, `@stage/...` for the embedded library.
+//!
+//! Bytes come through [`Files`](super::Files); nothing here can name a file outside the scene, since
+//! a path that leads out of it is refused before it is asked for. Text chunks only: bytecode is never
+//! loaded. A module runs once per VM.
+
+use super::Files;
+use super::blame::{self, LIBRARY};
+use mlua::chunk::ChunkMode;
+use mlua::{Error, Function, Lua, Result};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Longest script file, bytes.
+const SOURCE_BYTES_MAX: usize = 4 << 20;
+
+/// The Lua standard library, by the path after `@stage/`.
+const STANDARD: [(&str, &str); 2] = [
+    ("orbit", include_str!("../../scripts/orbit.luau")),
+    ("shapes", include_str!("../../scripts/shapes.luau")),
+];
+
+/// Source files of one VM.
+pub(super) struct Modules {
+    /// Prefix of chunk names: the scene's name and a slash.
+    prefix: String,
+    files: Arc<dyn Files>,
+    /// Chunk names that have been loaded, without `@`.
+    loaded: RefCell<BTreeSet<String>>,
+    /// Chunk names whose bodies run now, outermost first.
+    running: RefCell<Vec<String>>,
+    watched: RefCell<BTreeSet<String>>,
+}
+
+/// What `require` found.
+pub(super) struct Found {
+    /// Chunk name without `@`.
+    pub chunk: String,
+    source: Vec<u8>,
+}
+
+impl Modules {
+    pub(super) fn new(name: &str, files: Arc<dyn Files>) -> Self {
+        Self {
+            prefix: format!("{}/", name.trim_end_matches('/')),
+            files,
+            loaded: RefCell::default(),
+            running: RefCell::default(),
+            watched: RefCell::default(),
+        }
+    }
+
+    /// Chunk name of a file of the scene, without `@`.
+    pub(super) fn chunk(&self, path: &str) -> String {
+        format!("{}{path}", self.prefix)
+    }
+
+    /// Chunk names that messages may begin with, longest first.
+    pub(super) fn chunks(&self) -> Vec<String> {
+        let mut chunks: Vec<String> = self.loaded.borrow().iter().cloned().collect();
+        chunks.sort_by_key(|c| std::cmp::Reverse(c.len()));
+        chunks
+    }
+
+    /// Notes a file that the load touched.
+    pub(super) fn watch(&self, path: &str) {
+        self.watched.borrow_mut().insert(path.to_owned());
+    }
+
+    pub(super) fn watched(&self) -> Vec<String> {
+        self.watched.borrow().iter().cloned().collect()
+    }
+
+    /// Reads a file of the scene.
+    pub(super) fn read(&self, path: &str) -> std::result::Result<Found, String> {
+        self.watch(path);
+        let source = self.files.read(path)?;
+        if source.len() > SOURCE_BYTES_MAX {
+            return Err(format!(
+                "larger than the {SOURCE_BYTES_MAX} bytes that a script may have"
+            ));
+        }
+        Ok(Found {
+            chunk: self.chunk(path),
+            source,
+        })
+    }
+
+    /// Finds what `path` means to the chunk `requirer`.
+    pub(super) fn find(&self, path: &str, requirer: &str) -> Result<Found> {
+        if let Some(name) = path.strip_prefix(LIBRARY) {
+            let name = name.strip_suffix(".luau").unwrap_or(name);
+            let Some((_, source)) = STANDARD.iter().find(|(n, _)| *n == name) else {
+                let names: Vec<String> = STANDARD
+                    .iter()
+                    .map(|(n, _)| format!("{LIBRARY}{n}"))
+                    .collect();
+                return Err(Error::runtime(format!(
+                    "require('{path}'): there is no such library; there is {}",
+                    names.join(", ")
+                )));
+            };
+            return Ok(Found {
+                chunk: format!("{LIBRARY}{name}.luau"),
+                source: source.as_bytes().to_vec(),
+            });
+        }
+        if !path.starts_with("./") && !path.starts_with("../") {
+            return Err(Error::runtime(format!(
+                "require('{path}'): a path must begin with './', '../' or '@stage/'"
+            )));
+        }
+        let Some(from) = requirer.strip_prefix(&self.prefix) else {
+            return Err(Error::runtime(format!(
+                "require('{path}'): the library can only require '@stage/...'"
+            )));
+        };
+        let inside = inside(from, path)
+            .map_err(|why| Error::runtime(format!("require('{path}'): {why}")))?;
+        let candidates = if inside.ends_with(".luau") || inside.ends_with(".lua") {
+            vec![inside]
+        } else {
+            // `init` as in Luau's own require.
+            ["", "/init"]
+                .iter()
+                .flat_map(|middle| ["luau", "lua"].map(|ext| format!("{inside}{middle}.{ext}")))
+                .collect()
+        };
+        let mut first_error = None;
+        for candidate in &candidates {
+            match self.read(candidate) {
+                Ok(found) => return Ok(found),
+                Err(why) => first_error.get_or_insert(why),
+            };
+        }
+        Err(Error::runtime(format!(
+            "require('{path}'): {}: {}",
+            candidates.first().map_or("", String::as_str),
+            first_error.unwrap_or_default()
+        )))
+    }
+
+    /// Compiles a chunk and notes that its body is about to run.
+    pub(super) fn compile(&self, lua: &Lua, found: Found) -> Result<Function> {
+        let Found { chunk, source } = found;
+        let mut running = self.running.borrow_mut();
+        if let Some(at) = running.iter().position(|c| *c == chunk) {
+            // A body that failed inside a pcall is still in the list, but not on the stack.
+            if blame::is_running(lua, &chunk) {
+                let mut circle = running[at..].to_vec();
+                circle.push(chunk);
+                return Err(Error::runtime(format!(
+                    "modules require each other in a circle: {}",
+                    circle.join(" -> ")
+                )));
+            }
+            running.truncate(at);
+        }
+        self.loaded.borrow_mut().insert(chunk.clone());
+        let function = lua
+            .load(source)
+            .set_mode(ChunkMode::Text)
+            .set_name(format!("@{chunk}"))
+            .into_function()?;
+        running.push(chunk);
+        Ok(function)
+    }
+
+    /// Notes that the body of `chunk` has run.
+    pub(super) fn done(&self, chunk: &str) {
+        let mut running = self.running.borrow_mut();
+        if let Some(at) = running.iter().rposition(|c| c == chunk) {
+            running.truncate(at);
+        }
+    }
+}
+
+/// Joins `path` to the folder of the file `from`, both inside the scene.
+fn inside(from: &str, path: &str) -> std::result::Result<String, &'static str> {
+    let mut parts: Vec<&str> = from.split('/').collect();
+    parts.pop();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                if parts.pop().is_none() {
+                    return Err("leads outside of the scene");
+                }
+            }
+            // A backslash, a colon or a NUL means something else to some file system.
+            name if name.contains(['\\', ':', '\0']) => return Err("is not a plain relative path"),
+            name => parts.push(name),
+        }
+    }
+    if parts.is_empty() {
+        return Err("names no file");
+    }
+    Ok(parts.join("/"))
+}
+
+/// Checks an asset's path as `require` checks a module's; plain names are allowed.
+pub(super) fn asset_path(path: &str) -> std::result::Result<String, &'static str> {
+    if path.starts_with('/') {
+        return Err("is not a relative path");
+    }
+    inside("", path)
+}

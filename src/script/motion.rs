@@ -1,0 +1,368 @@
+//! The `motion` table: [`crate::motion`] for scripts, in numbers and vectors.
+
+use super::args;
+use crate::motion::{Ease, Spline, Spring, Track, cubic_bezier, noise};
+use glam::{DVec3, Vec3};
+use mlua::{
+    Error, Lua, MetaMethod, Result, Table, UserData, UserDataFields, UserDataMethods, Value,
+};
+
+/// Samples of one track: 68 s at 240 Hz are 16,320.
+const SAMPLES_MAX: u32 = 2_000_000;
+
+/// Builds the table (not yet read-only). `track` is added by the prelude.
+pub(super) fn table(lua: &Lua) -> Result<Table> {
+    let motion = lua.create_table()?;
+    let set = |name: &str, function: Result<mlua::Function>| motion.raw_set(name, function?);
+    set(
+        "ease",
+        lua.create_function(|_, (name, u): (Value, Value)| ease(&name, &u)),
+    )?;
+    set(
+        "bezier",
+        lua.create_function(
+            |_, (x1, y1, x2, y2, u): (Value, Value, Value, Value, Value)| {
+                let n =
+                    |v: &Value, what: &str| args::number(v, &format!("motion.bezier: {what}"), "");
+                Ok(cubic_bezier(
+                    n(&x1, "x1")?,
+                    n(&y1, "y1")?,
+                    n(&x2, "x2")?,
+                    n(&y2, "y2")?,
+                    n(&u, "u")?,
+                ))
+            },
+        ),
+    )?;
+    set(
+        "noise",
+        lua.create_function(|_, (x, seed, octaves): (Value, Value, Value)| {
+            noise_at(&x, &seed, &octaves)
+        }),
+    )?;
+    set(
+        "spring",
+        lua.create_function(|_, options: Value| SpringPath::new(&options)),
+    )?;
+    set(
+        "spring_step",
+        lua.create_function(
+            |_,
+             (value, velocity, target, frequency, damping, dt): (
+                Value,
+                Value,
+                Value,
+                Value,
+                Value,
+                Value,
+            )| {
+                let what = "motion.spring_step";
+                let spring = spring_of(&frequency, &damping, what)?;
+                let dt_s = args::within(&dt, &format!("{what}: dt"), "seconds", 0.0, f64::MAX)?;
+                let path = SpringPath {
+                    spring,
+                    from: Amount::of(&value, &format!("{what}: value"))?,
+                    velocity: Amount::of(&velocity, &format!("{what}: velocity"))?,
+                    to: Amount::of(&target, &format!("{what}: target"))?,
+                };
+                Ok(path.checked(what)?.at(dt_s))
+            },
+        ),
+    )?;
+    set(
+        "spline",
+        lua.create_function(|_, options: Value| SplinePath::new(&options)),
+    )?;
+    Ok(motion)
+}
+
+fn ease(name: &Value, u: &Value) -> Result<f64> {
+    let name = args::text(name, "motion.ease: name")?;
+    let u = args::number(u, "motion.ease: u", "0 to 1")?;
+    match Ease::named(&name) {
+        Some(ease) => Ok(ease.at(u)),
+        None => {
+            let names = Ease::names();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            Err(Error::runtime(format!(
+                "motion.ease: there is no curve '{name}'{}",
+                args::suggestion(&name, &names)
+            )))
+        }
+    }
+}
+
+fn noise_at(x: &Value, seed: &Value, octaves: &Value) -> Result<f64> {
+    let seed = match seed {
+        Value::Nil => 0,
+        value => (args::number(value, "motion.noise: seed", "")? as i64).cast_unsigned(),
+    };
+    let octaves = match octaves {
+        Value::Nil => 1,
+        value => args::whole(value, "motion.noise: octaves", 1, noise::OCTAVES_MAX)?,
+    };
+    Ok(match x {
+        Value::Vector(_) => {
+            let p = args::vector(x, "motion.noise: x", "")?.as_dvec3();
+            noise::octaves(octaves, seed, |scale, seed| noise::space(p * scale, seed))
+        }
+        _ => {
+            let x = args::number(x, "motion.noise: x", "")?;
+            noise::octaves(octaves, seed, |scale, seed| noise::line(x * scale, seed))
+        }
+    })
+}
+
+/// A number or a vector: what springs and tracks move.
+#[derive(Clone, Copy)]
+enum Amount {
+    Number(f64),
+    Vector(DVec3),
+}
+
+impl Amount {
+    fn of(value: &Value, what: &str) -> Result<Self> {
+        match value {
+            Value::Vector(_) => Ok(Self::Vector(args::vector(value, what, "")?.as_dvec3())),
+            Value::Number(_) | Value::Integer(_) => {
+                Ok(Self::Number(args::number(value, what, "")?))
+            }
+            _ => args::refuse(what, "a number or a vector", value),
+        }
+    }
+
+    fn lanes(self) -> usize {
+        match self {
+            Self::Number(_) => 1,
+            Self::Vector(_) => 3,
+        }
+    }
+
+    fn lane(self, i: usize) -> f64 {
+        match self {
+            Self::Number(n) => n,
+            Self::Vector(v) => v[i],
+        }
+    }
+
+    /// A value of `lanes` numbers, for Lua.
+    fn to_value(lanes: usize, lane: impl Fn(usize) -> f64) -> Value {
+        if lanes == 1 {
+            Value::Number(lane(0))
+        } else {
+            let v = DVec3::new(lane(0), lane(1), lane(2)).as_vec3();
+            Value::Vector(args::to_lua(v))
+        }
+    }
+}
+
+fn spring_of(frequency: &Value, damping: &Value, what: &str) -> Result<Spring> {
+    let frequency_hz = match frequency {
+        Value::Nil => 1.0,
+        value => args::positive(&value, &format!("{what}: frequency"), "Hz")?,
+    };
+    let damping = match damping {
+        Value::Nil => 1.0,
+        value => args::within(value, &format!("{what}: damping"), "(ratio)", 0.0, 100.0)?,
+    };
+    Ok(Spring {
+        frequency_hz,
+        damping,
+    })
+}
+
+/// `motion.spring{from, to, velocity, frequency, damping}`.
+struct SpringPath {
+    spring: Spring,
+    from: Amount,
+    to: Amount,
+    velocity: Amount,
+}
+
+impl SpringPath {
+    fn new(options: &Value) -> Result<Self> {
+        let what = "motion.spring";
+        let table = args::table(options, &format!("{what}: argument"))?;
+        args::only_keys(
+            table,
+            &["from", "to", "velocity", "frequency", "damping"],
+            what,
+        )?;
+        let amount = |key: &str, default: f64| {
+            match table.raw_get::<Value>(key)? {
+                Value::Nil => Ok(None),
+                value => Amount::of(&value, &format!("{what}: {key}")).map(Some),
+            }
+            .map(|found: Option<Amount>| (found, default))
+        };
+        let (from, to, velocity) = (
+            amount("from", 0.0)?,
+            amount("to", 1.0)?,
+            amount("velocity", 0.0)?,
+        );
+        let is_vector = [from.0, to.0, velocity.0]
+            .iter()
+            .flatten()
+            .any(|a| a.lanes() == 3);
+        // What is not named takes the kind of what is: `to` is then the only vector that must be.
+        let fill = |(found, default): (Option<Amount>, f64)| {
+            found.unwrap_or(if is_vector {
+                Amount::Vector(DVec3::splat(default))
+            } else {
+                Amount::Number(default)
+            })
+        };
+        Self {
+            spring: spring_of(
+                &table.raw_get("frequency")?,
+                &table.raw_get("damping")?,
+                what,
+            )?,
+            from: fill(from),
+            to: fill(to),
+            velocity: fill(velocity),
+        }
+        .checked(what)
+    }
+
+    fn checked(self, what: &str) -> Result<Self> {
+        let lanes = self.from.lanes();
+        if self.to.lanes() != lanes || self.velocity.lanes() != lanes {
+            return Err(Error::runtime(format!(
+                "{what}: values and velocity must all be numbers or all be vectors"
+            )));
+        }
+        Ok(self)
+    }
+
+    /// Value and velocity.
+    fn at(&self, t_s: f64) -> (Value, Value) {
+        let mut out = [(0.0, 0.0); 3];
+        for (i, slot) in out.iter_mut().enumerate().take(self.from.lanes()) {
+            let to = self.to.lane(i);
+            let (x, v) = self
+                .spring
+                .at(self.from.lane(i) - to, self.velocity.lane(i), t_s);
+            *slot = (to + x, v);
+        }
+        let lanes = self.from.lanes();
+        (
+            Amount::to_value(lanes, |i| out[i].0),
+            Amount::to_value(lanes, |i| out[i].1),
+        )
+    }
+}
+
+impl UserData for SpringPath {
+    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
+        fields.add_meta_field(MetaMethod::Type, "spring");
+    }
+
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        methods.add_method("at", |_, s, t: Value| {
+            Ok(s.at(args::number(&t, "spring:at: t", "seconds")?))
+        });
+    }
+}
+
+/// `motion.spline{p1, p2, ..., closed = true}`.
+struct SplinePath(Spline);
+
+impl SplinePath {
+    fn new(options: &Value) -> Result<Self> {
+        let what = "motion.spline";
+        let table = args::table(options, &format!("{what}: argument"))?;
+        let closed = match table.raw_get::<Value>("closed")? {
+            Value::Nil => false,
+            value => args::boolean(&value, &format!("{what}: closed"))?,
+        };
+        let points = (1..=table.raw_len())
+            .map(|i| {
+                let point: Value = table.raw_get(i)?;
+                Ok(args::vector(&point, &format!("{what}: point {i}"), "metres")?.as_dvec3())
+            })
+            .collect::<Result<Vec<_>>>()?;
+        match Spline::new(&points, closed) {
+            Ok(spline) => Ok(Self(spline)),
+            Err(why) => Err(Error::runtime(format!("{what}: {why}"))),
+        }
+    }
+}
+
+impl UserData for SplinePath {
+    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
+        fields.add_meta_field(MetaMethod::Type, "spline");
+        fields.add_field_method_get("length", |_, s| Ok(s.0.length()));
+    }
+
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        let narrow = |v: DVec3| -> Vec3 { v.as_vec3() };
+        methods.add_method("at", move |_, s, u: Value| {
+            let u = args::number(&u, "spline:at: u", "0 to 1")?;
+            Ok(args::to_lua(narrow(s.0.at(u))))
+        });
+        methods.add_method("tangent", move |_, s, u: Value| {
+            let u = args::number(&u, "spline:tangent: u", "0 to 1")?;
+            Ok(args::to_lua(narrow(s.0.tangent(u))))
+        });
+    }
+}
+
+/// Checks the arguments of `motion.track` and makes the table that it fills.
+pub(super) fn track_check(lua: &Lua, rate: &Value, count: &Value, f: &Value) -> Result<Table> {
+    args::positive(rate, "motion.track: rate", "Hz")?;
+    let count = args::whole(count, "motion.track: count", 1, SAMPLES_MAX)?;
+    if !f.is_function() {
+        return args::refuse(
+            "motion.track: third argument",
+            "a function of t (seconds)",
+            f,
+        );
+    }
+    lua.create_table_with_capacity(count as usize, 0)
+}
+
+/// Bakes the table into a track.
+pub(super) fn track_bake(rate: &Value, samples: &Table) -> Result<BakedTrack> {
+    let rate_hz = args::number(rate, "motion.track: rate", "Hz")?;
+    let what = |i: usize| {
+        format!(
+            "motion.track: value at sample {i} (t = {} s)",
+            i as f64 / rate_hz
+        )
+    };
+    let first = Amount::of(&samples.raw_get(1)?, &what(0))?;
+    let lanes = first.lanes();
+    let count = samples.raw_len();
+    let mut values = Vec::with_capacity(count * lanes);
+    for i in 0..count {
+        let value: Value = samples.raw_get(i + 1)?;
+        let amount = Amount::of(&value, &what(i))?;
+        if amount.lanes() != lanes {
+            return args::refuse(&what(i), "of the same kind as the first", &value);
+        }
+        values.extend((0..lanes).map(|lane| amount.lane(lane)));
+    }
+    Track::new(rate_hz, lanes, values)
+        .map(BakedTrack)
+        .map_err(|why| Error::runtime(format!("motion.track: {why}")))
+}
+
+/// What `motion.track` returns.
+pub(super) struct BakedTrack(Track);
+
+impl UserData for BakedTrack {
+    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
+        fields.add_meta_field(MetaMethod::Type, "track");
+        fields.add_field_method_get("duration", |_, t| Ok(t.0.duration_s()));
+    }
+
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        methods.add_method("at", |_, track, t: Value| {
+            let t_s = args::number(&t, "track:at: t", "seconds")?;
+            Ok(Amount::to_value(track.0.lanes(), |lane| {
+                track.0.at(lane, t_s)
+            }))
+        });
+    }
+}

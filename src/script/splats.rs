@@ -1,0 +1,583 @@
+//! Assets of a scene as scripts hold them: handles with a placement, and splats made by scripts.
+//!
+//! A handle is an index into the scene's [`Cast`]; it holds no Lua value, so it can neither keep a VM
+//! alive nor be kept by one beyond its own.
+
+use super::args;
+use crate::frame::SplatDraw;
+use crate::scene::sh::SH_C0;
+use crate::scene::{Bounds, Placement, Splats};
+use glam::{Mat3, Quat, Vec3};
+use mlua::{
+    AnyUserData, Error, MetaMethod, Result, Table, UserData, UserDataFields, UserDataMethods, Value,
+};
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Splats that a script may generate, all sets together (60 bytes each before packing).
+pub(super) const GENERATED_MAX: usize = 4_000_000;
+/// Assets of one scene.
+const MEMBERS_MAX: usize = 4096;
+/// Brightest tint: 16 times.
+const TINT_MAX: f32 = 16.0;
+/// Share of centres that a framing leaves out on each side of each axis.
+const FRAMING_SHARE: f32 = 0.02;
+/// A colour of a generated splat may overshoot white this far, for lamps.
+const COLOUR_MAX: f32 = 4.0;
+
+/// How an asset is drawn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    pub placement: Placement,
+    pub tint: [f32; 4],
+    pub visible: bool,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self {
+            placement: Placement::default(),
+            tint: [1.0; 4],
+            visible: true,
+        }
+    }
+}
+
+/// One asset.
+struct Member {
+    name: String,
+    splats: Arc<Splats>,
+    bounds: OnceCell<Option<Bounds>>,
+    look: Look,
+}
+
+/// All assets of a scene, in the order of their loading.
+#[derive(Default)]
+pub(super) struct Cast {
+    members: Vec<Member>,
+    generated: usize,
+}
+
+/// Shared by the stage and all handles.
+pub(super) type SharedCast = Rc<RefCell<Cast>>;
+
+impl Cast {
+    /// Adds an asset.
+    pub(super) fn add(cast: &SharedCast, name: String, splats: Arc<Splats>) -> Result<Handle> {
+        let mut inner = cast.borrow_mut();
+        if inner.members.len() >= MEMBERS_MAX {
+            return Err(Error::runtime(format!(
+                "a scene may have {MEMBERS_MAX} assets"
+            )));
+        }
+        inner.members.push(Member {
+            name,
+            splats,
+            bounds: OnceCell::new(),
+            look: Look::default(),
+        });
+        Ok(Handle {
+            index: inner.members.len() - 1,
+            cast: cast.clone(),
+        })
+    }
+
+    fn add_generated(cast: &SharedCast, name: String, splats: Splats) -> Result<Handle> {
+        let total = cast.borrow().generated + splats.len();
+        if total > GENERATED_MAX {
+            return Err(Error::runtime(format!(
+                "a scene may generate {GENERATED_MAX} splats, got {total}"
+            )));
+        }
+        cast.borrow_mut().generated = total;
+        Self::add(cast, name, Arc::new(splats))
+    }
+
+    /// How everything is placed, to be put back with [`Cast::restore`].
+    pub(super) fn looks(&self) -> Vec<Look> {
+        self.members.iter().map(|m| m.look).collect()
+    }
+
+    pub(super) fn restore(&mut self, looks: &[Look]) {
+        for (member, look) in self.members.iter_mut().zip(looks) {
+            member.look = *look;
+        }
+    }
+
+    /// Every visible asset as it is placed.
+    pub(super) fn visible(&self) -> Vec<SplatDraw> {
+        self.members
+            .iter()
+            .filter_map(|m| draw(&m.splats, &m.look))
+            .collect()
+    }
+
+    /// World bounds of one asset, or of all visible ones.
+    pub(super) fn bounds(&self, only: Option<usize>) -> Option<Bounds> {
+        self.members
+            .iter()
+            .enumerate()
+            .filter(|(i, m)| only.map_or(m.look.visible, |index| index == *i))
+            .filter_map(|(_, m)| {
+                let local = (*m
+                    .bounds
+                    .get_or_init(|| m.splats.percentile_bounds(FRAMING_SHARE)))?;
+                let corners = (0..8).map(|i| {
+                    let pick = |bit: i32, axis: usize| {
+                        if i & bit == 0 {
+                            local.min[axis]
+                        } else {
+                            local.max[axis]
+                        }
+                    };
+                    let corner = Vec3::new(pick(1, 0), pick(2, 1), pick(4, 2));
+                    let p = m.look.placement.apply(corner);
+                    Bounds { min: p, max: p }
+                });
+                corners.reduce(union)
+            })
+            .reduce(union)
+    }
+}
+
+fn union(a: Bounds, b: Bounds) -> Bounds {
+    Bounds {
+        min: a.min.min(b.min),
+        max: a.max.max(b.max),
+    }
+}
+
+/// The draw of an asset with a look; none when it cannot be seen.
+fn draw(splats: &Arc<Splats>, look: &Look) -> Option<SplatDraw> {
+    (look.visible && look.tint[3] > 0.0).then(|| SplatDraw {
+        splats: splats.clone(),
+        placement: look.placement,
+        tint: look.tint,
+    })
+}
+
+/// What a script holds of an asset.
+#[derive(Clone)]
+pub(super) struct Handle {
+    pub index: usize,
+    cast: SharedCast,
+}
+
+impl Handle {
+    /// The draw of this asset with the fields of `table` in place of its own.
+    pub(super) fn draw_with(&self, table: Option<&Table>, what: &str) -> Result<Option<SplatDraw>> {
+        let cast = self.cast.borrow();
+        let member = &cast.members[self.index];
+        let mut look = member.look;
+        if let Some(table) = table {
+            for field in LOOK_FIELDS {
+                let value: Value = table.raw_get(field)?;
+                if !value.is_nil() {
+                    set_look(&mut look, field, &value, &format!("{what}.{field}"))?;
+                }
+            }
+        }
+        Ok(draw(&member.splats, &look))
+    }
+}
+
+/// Fields that handles and entries of `draws` share.
+pub(super) const LOOK_FIELDS: [&str; 5] = ["position", "rotation", "scale", "tint", "visible"];
+
+/// Sets one of [`LOOK_FIELDS`].
+fn set_look(look: &mut Look, field: &str, value: &Value, what: &str) -> Result<()> {
+    match field {
+        "position" => look.placement.translation = args::vector(value, what, "metres")?,
+        "rotation" => look.placement.rotation = args::rotation(value, what)?,
+        "scale" => look.placement.scale = args::positive(value, what, "times")? as f32,
+        "tint" => look.tint = args::colour(value, what, TINT_MAX)?,
+        _ => look.visible = args::boolean(value, what)?,
+    }
+    Ok(())
+}
+
+impl UserData for Handle {
+    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
+        fields.add_meta_field(MetaMethod::Type, "splats handle");
+        fields.add_field_method_get("name", |_, h| {
+            Ok(h.cast.borrow().members[h.index].name.clone())
+        });
+        fields.add_field_method_get("count", |_, h| {
+            Ok(h.cast.borrow().members[h.index].splats.len())
+        });
+        fields.add_field_method_get("position", |_, h| {
+            Ok(args::to_lua(h.look().placement.translation))
+        });
+        fields.add_field_method_get("rotation", |lua, h| {
+            lua.create_sequence_from(h.look().placement.rotation.to_array())
+        });
+        fields.add_field_method_get("scale", |_, h| Ok(h.look().placement.scale));
+        fields.add_field_method_get("tint", |lua, h| lua.create_sequence_from(h.look().tint));
+        fields.add_field_method_get("visible", |_, h| Ok(h.look().visible));
+        for field in LOOK_FIELDS {
+            fields.add_field_method_set(field, move |_, h, value: Value| {
+                let mut cast = h.cast.borrow_mut();
+                let member = &mut cast.members[h.index];
+                let what = format!("{field} of '{}'", member.name);
+                set_look(&mut member.look, field, &value, &what)
+            });
+        }
+    }
+
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        // Reached only by names that are no field.
+        methods.add_meta_method(MetaMethod::Index, |_, _, key: Value| unknown_field(&key));
+        methods.add_meta_method(MetaMethod::NewIndex, |_, _, (key, _): (Value, Value)| {
+            unknown_field(&key)
+        });
+        methods.add_meta_method(MetaMethod::ToString, |_, h, ()| {
+            let cast = h.cast.borrow();
+            let member = &cast.members[h.index];
+            Ok(format!(
+                "splats '{}' ({})",
+                member.name,
+                member.splats.len()
+            ))
+        });
+    }
+}
+
+impl Handle {
+    fn look(&self) -> Look {
+        self.cast.borrow().members[self.index].look
+    }
+}
+
+fn unknown_field(key: &Value) -> Result<()> {
+    let name = match key {
+        Value::String(name) => name.to_string_lossy(),
+        other => args::describe(other),
+    };
+    let known = [
+        "position", "rotation", "scale", "tint", "visible", "name", "count",
+    ];
+    Err(Error::runtime(format!(
+        "a splats handle has no field {name}, or it cannot be set{}",
+        args::suggestion(&name, &known)
+    )))
+}
+
+/// The handle in a value.
+pub(super) fn handle(value: &Value, what: &str) -> Result<Handle> {
+    if let Value::UserData(data) = value
+        && let Ok(handle) = data.borrow::<Handle>()
+    {
+        return Ok(handle.clone());
+    }
+    args::refuse(what, "a splats handle", value)
+}
+
+/// `stage.builder(n)`: splats added one by one.
+pub(super) struct Builder {
+    splats: Splats,
+    cast: SharedCast,
+}
+
+impl Builder {
+    pub(super) fn new(capacity: usize, cast: SharedCast) -> Self {
+        let mut splats = Splats::default();
+        splats.means.reserve(capacity);
+        splats.log_scales.reserve(capacity);
+        splats.rotations.reserve(capacity);
+        splats.opacities.reserve(capacity);
+        splats.dc.reserve(capacity);
+        Self { splats, cast }
+    }
+
+    fn add(
+        &mut self,
+        [position, scale, colour, opacity, facing, along]: [&Value; 6],
+    ) -> Result<()> {
+        if self.splats.len() >= GENERATED_MAX {
+            return Err(Error::runtime(format!(
+                "builder:add: a scene may generate {GENERATED_MAX} splats"
+            )));
+        }
+        let position = args::vector(position, "builder:add: position", "metres")?;
+        let scale = scale_of(scale)?;
+        let [r, g, b, _] = args::colour(colour, "builder:add: colour", COLOUR_MAX)?;
+        let opacity = match opacity {
+            Value::Nil => 1.0,
+            value => args::within(value, "builder:add: opacity", "", 0.0, 1.0)? as f32,
+        };
+        let rotation = match facing {
+            Value::Nil => Quat::IDENTITY,
+            Value::Vector(_) => facing_rotation(facing, along)?,
+            value => args::rotation(value, "builder:add: rotation")?,
+        };
+        let splats = &mut self.splats;
+        splats.means.push(position);
+        splats.log_scales.push(scale.map(f32::ln));
+        splats.rotations.push(rotation);
+        splats.opacities.push(opacity);
+        splats.dc.push(dc_from_display(Vec3::new(r, g, b)));
+        Ok(())
+    }
+}
+
+fn scale_of(value: &Value) -> Result<Vec3> {
+    let what = "builder:add: scale";
+    match value {
+        Value::Vector(_) => {
+            let scale = args::vector(value, what, "metres")?;
+            if scale.min_element() > 0.0 {
+                return Ok(scale);
+            }
+            args::refuse(what, "above 0 metres on every axis", value)
+        }
+        _ => Ok(Vec3::splat(args::positive(value, what, "metres")? as f32)),
+    }
+}
+
+/// The rotation that turns a splat's own z along `facing` and its x as near to `along` as it goes.
+fn facing_rotation(facing: &Value, along: &Value) -> Result<Quat> {
+    let direction = |value: &Value, what: &str| -> Result<Vec3> {
+        match args::vector(value, what, "direction")?.try_normalize() {
+            Some(unit) => Ok(unit),
+            None => args::refuse(what, "a direction that is not 0", value),
+        }
+    };
+    let z = direction(facing, "builder:add: facing")?;
+    let wish = match along {
+        Value::Nil => None,
+        value => Some(direction(value, "builder:add: along")?),
+    };
+    let x = wish
+        .and_then(|w| w.reject_from_normalized(z).try_normalize())
+        .unwrap_or_else(|| z.any_orthonormal_vector());
+    Ok(Quat::from_mat3(&Mat3::from_cols(x, z.cross(x), z)).normalize())
+}
+
+/// Band 0 that shows as the display-space colour.
+fn dc_from_display(colour: Vec3) -> Vec3 {
+    (colour - Vec3::splat(0.5)) / SH_C0
+}
+
+impl UserData for Builder {
+    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
+        fields.add_meta_field(MetaMethod::Type, "splats builder");
+        fields.add_field_method_get("count", |_, b| Ok(b.splats.len()));
+    }
+
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        methods.add_method_mut(
+            "add",
+            |_, b, (p, s, c, o, f, a): (Value, Value, Value, Value, Value, Value)| {
+                b.add([&p, &s, &c, &o, &f, &a])
+            },
+        );
+        methods.add_method_mut("build", |_, b, name: Value| {
+            let name = match &name {
+                Value::Nil => "generated".to_owned(),
+                value => args::text(value, "builder:build: name")?,
+            };
+            Cast::add_generated(&b.cast, name, std::mem::take(&mut b.splats))
+        });
+    }
+}
+
+/// `stage.generate{...}`: splats from buffers or lists.
+pub(super) fn generate(cast: &SharedCast, table: &Table) -> Result<Handle> {
+    args::only_keys(
+        table,
+        &[
+            "name",
+            "positions",
+            "scales",
+            "rotations",
+            "colours",
+            "opacities",
+            "sh",
+        ],
+        "stage.generate",
+    )?;
+    let field = |name: &str| table.raw_get::<Value>(name);
+    let positions = lanes::<3>(&field("positions")?, "stage.generate: positions", None)?;
+    let n = positions.len();
+    if n > GENERATED_MAX {
+        return Err(Error::runtime(format!(
+            "stage.generate: a scene may generate {GENERATED_MAX} splats, got {n}"
+        )));
+    }
+    let scales = lanes_or_one::<3>(&field("scales")?, "stage.generate: scales", n, None)?;
+    if let Some(i) = scales.iter().position(|s| s.iter().any(|v| *v <= 0.0)) {
+        return Err(Error::runtime(format!(
+            "stage.generate: scales[{}] must be above 0 metres on every axis, got {:?}",
+            i + 1,
+            scales[i]
+        )));
+    }
+    let colours = lanes_or_one::<3>(&field("colours")?, "stage.generate: colours", n, None)?;
+    let opacities = lanes_or_one::<1>(
+        &field("opacities")?,
+        "stage.generate: opacities",
+        n,
+        Some([1.0]),
+    )?;
+    if let Some(i) = opacities.iter().position(|o| !(0.0..=1.0).contains(&o[0])) {
+        return Err(Error::runtime(format!(
+            "stage.generate: opacities[{}] must be from 0 to 1, got {}",
+            i + 1,
+            opacities[i][0]
+        )));
+    }
+    let rotations = lanes_or_one::<4>(
+        &field("rotations")?,
+        "stage.generate: rotations",
+        n,
+        Some([0.0, 0.0, 0.0, 1.0]),
+    )?;
+    let rotations = rotations
+        .iter()
+        .enumerate()
+        .map(|(i, q)| {
+            let q = Quat::from_array(*q);
+            if q.length_squared() > 1e-12 {
+                return Ok(q.normalize());
+            }
+            Err(Error::runtime(format!(
+                "stage.generate: rotations[{}] must be a quaternion (x, y, z, w) that is not 0",
+                i + 1
+            )))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let (sh_degree, sh_rest) = sh(&field("sh")?, n)?;
+    let name = match field("name")? {
+        Value::Nil => "generated".to_owned(),
+        value => args::text(&value, "stage.generate: name")?,
+    };
+    let splats = Splats {
+        means: positions.into_iter().map(Vec3::from).collect(),
+        log_scales: scales
+            .into_iter()
+            .map(|s| Vec3::from(s).map(f32::ln))
+            .collect(),
+        rotations,
+        opacities: opacities.into_iter().map(|[o]| o).collect(),
+        dc: colours
+            .into_iter()
+            .map(|c| dc_from_display(Vec3::from(c)))
+            .collect(),
+        sh_degree,
+        sh_rest,
+        antialiased: false,
+    };
+    Cast::add_generated(cast, name, splats)
+}
+
+/// Further SH coefficients: 9, 24 or 45 floats a splat, coefficient-major, channel inner.
+fn sh(value: &Value, n: usize) -> Result<(u8, Vec<f32>)> {
+    if value.is_nil() || n == 0 {
+        return Ok((0, Vec::new()));
+    }
+    let floats: Vec<f32> = lanes::<1>(value, "stage.generate: sh", None)?
+        .into_iter()
+        .map(|[c]| c)
+        .collect();
+    let degree = (1..=3).find(|d| floats.len() == n * crate::scene::sh::rest_count(*d) * 3);
+    match degree {
+        Some(degree) => Ok((degree, floats)),
+        None => Err(Error::runtime(format!(
+            "stage.generate: sh must hold 9, 24 or 45 floats for each of {n} splats, got {}",
+            floats.len()
+        ))),
+    }
+}
+
+/// `n` rows of N floats, or one row that stands for all, or the default.
+fn lanes_or_one<const N: usize>(
+    value: &Value,
+    what: &str,
+    n: usize,
+    default: Option<[f32; N]>,
+) -> Result<Vec<[f32; N]>> {
+    match (value, default) {
+        (Value::Nil, Some(row)) => Ok(vec![row; n]),
+        (Value::Vector(_) | Value::Number(_) | Value::Integer(_), _) => {
+            Ok(vec![row::<N>(value, what)?; n])
+        }
+        _ => lanes(value, what, Some(n)),
+    }
+}
+
+/// Rows of N floats from a buffer of f32 or a list.
+fn lanes<const N: usize>(value: &Value, what: &str, rows: Option<usize>) -> Result<Vec<[f32; N]>> {
+    let out: Vec<[f32; N]> = match value {
+        Value::Buffer(buffer) => {
+            let bytes = buffer.to_vec();
+            if !bytes.len().is_multiple_of(4 * N) {
+                return args::refuse(what, &format!("a buffer of {N} f32 a splat"), value);
+            }
+            bytes
+                .chunks_exact(4 * N)
+                .map(|row| {
+                    std::array::from_fn(|i| {
+                        let mut float = [0; 4];
+                        float.copy_from_slice(&row[4 * i..4 * i + 4]);
+                        f32::from_le_bytes(float)
+                    })
+                })
+                .collect()
+        }
+        Value::Table(table) => (1..=table.raw_len())
+            .map(|i| row::<N>(&table.raw_get(i)?, &format!("{what}[{i}]")))
+            .collect::<Result<_>>()?,
+        _ => return args::refuse(what, "a buffer of f32 or a list", value),
+    };
+    if let Some(i) = out
+        .iter()
+        .position(|row| row.iter().any(|v| !v.is_finite()))
+    {
+        return Err(Error::runtime(format!(
+            "{what}[{}] must be finite, got {:?}",
+            i + 1,
+            out[i]
+        )));
+    }
+    match rows {
+        Some(n) if n != out.len() => Err(Error::runtime(format!(
+            "{what} must have one entry for each of {n} splats, got {}",
+            out.len()
+        ))),
+        _ => Ok(out),
+    }
+}
+
+/// One row: a vector for three floats, a number for one (or for three equal ones), a list else.
+fn row<const N: usize>(value: &Value, what: &str) -> Result<[f32; N]> {
+    let mut out = [0.0; N];
+    match value {
+        Value::Vector(_) if N == 3 => {
+            out.copy_from_slice(&args::vector(value, what, "")?.to_array());
+        }
+        Value::Number(_) | Value::Integer(_) if N != 4 => {
+            out.fill(args::number(value, what, "")? as f32);
+        }
+        Value::Table(list) if list.raw_len() == N => {
+            for (i, slot) in out.iter_mut().enumerate() {
+                let item: Value = list.raw_get(i + 1)?;
+                *slot = args::number(&item, &format!("{what}[{}]", i + 1), "")? as f32;
+            }
+        }
+        _ => {
+            let wanted = match N {
+                1 => "a number".to_owned(),
+                3 => "a vector".to_owned(),
+                _ => format!("a list of {N} numbers"),
+            };
+            return args::refuse(what, &wanted, value);
+        }
+    }
+    Ok(out)
+}
+
+/// A handle as a userdata value, for `draws`.
+pub(super) fn as_handle(data: &AnyUserData) -> Option<Handle> {
+    data.borrow::<Handle>().ok().map(|h| h.clone())
+}

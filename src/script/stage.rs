@@ -1,0 +1,126 @@
+//! The `stage` table: what a scene is made of.
+
+use super::args;
+use super::splats::{self, Builder, Cast, GENERATED_MAX};
+use super::vm::Host;
+use crate::camera::FOV_DEFAULT_RAD;
+use crate::scene::Bounds;
+use glam::Vec3;
+use mlua::{Error, Lua, Result, Table, Value};
+use std::rc::Rc;
+
+/// How far above the horizontal a framing looks from, as a slope.
+const FRAMING_SLOPE: f32 = 0.15;
+
+/// Builds the table (not yet read-only).
+pub(super) fn table(lua: &Lua, host: &Rc<Host>, args_json: &serde_json::Value) -> Result<Table> {
+    let stage = lua.create_table()?;
+    let empty = serde_json::Value::Array(Vec::new());
+    let given = if args_json.is_null() {
+        &empty
+    } else {
+        args_json
+    };
+    stage.raw_set("args", super::plain::to_lua(lua, given, true)?)?;
+    stage.raw_set("seed", host.seed as f64)?;
+
+    let own = host.clone();
+    // The file that the host named itself may lie anywhere; the host's `Assets` knows it.
+    let named = args_json
+        .get("file")
+        .and_then(|f| f.as_str())
+        .map(str::to_owned);
+    let load = move |_: &Lua, (path, options): (Value, Value)| {
+        own.only_while_loading("stage.splats")?;
+        let path = args::text(&path, "stage.splats: path")?;
+        let (level, axes) = splats_options(&options)?;
+        let inside = if named.as_ref() == Some(&path) {
+            path.clone()
+        } else {
+            super::modules::asset_path(&path)
+                .map_err(|why| Error::runtime(format!("stage.splats('{path}'): {why}")))?
+        };
+        own.modules.watch(&inside);
+        let found = own
+            .budget
+            .off_the_clock(|| own.assets.splats(&inside, level, axes.as_deref()))
+            .map_err(|why| Error::runtime(format!("stage.splats('{path}'): {why}")))?;
+        Cast::add(&own.cast, path, found)
+    };
+    stage.raw_set("splats", lua.create_function(load)?)?;
+
+    let own = host.clone();
+    let generate = move |_: &Lua, table: Value| {
+        own.only_while_loading("stage.generate")?;
+        splats::generate(&own.cast, args::table(&table, "stage.generate: argument")?)
+    };
+    stage.raw_set("generate", lua.create_function(generate)?)?;
+
+    let own = host.clone();
+    let builder = move |_: &Lua, capacity: Value| {
+        own.only_while_loading("stage.builder")?;
+        let capacity = match capacity {
+            Value::Nil => 0,
+            value => args::whole(&value, "stage.builder: capacity", 0, GENERATED_MAX as u32)?,
+        };
+        Ok(Builder::new(capacity as usize, own.cast.clone()))
+    };
+    stage.raw_set("builder", lua.create_function(builder)?)?;
+
+    let own = host.clone();
+    let framing = move |lua: &Lua, what: Value| {
+        let only = match what {
+            Value::Nil => None,
+            value => Some(splats::handle(&value, "stage.framing: argument")?.index),
+        };
+        let bounds = own.budget.off_the_clock(|| own.cast.borrow().bounds(only));
+        let framing = Framing::of(bounds);
+        let table = lua.create_table()?;
+        table.raw_set("centre", args::to_lua(framing.centre))?;
+        table.raw_set("radius", framing.radius)?;
+        table.raw_set("eye", args::to_lua(framing.eye))?;
+        table.raw_set("target", args::to_lua(framing.centre))?;
+        Ok(table)
+    };
+    stage.raw_set("framing", lua.create_function(framing)?)?;
+    Ok(stage)
+}
+
+fn splats_options(options: &Value) -> Result<(Option<u32>, Option<String>)> {
+    if options.is_nil() {
+        return Ok((None, None));
+    }
+    let table = args::table(options, "stage.splats: options")?;
+    args::only_keys(table, &["level", "axes"], "stage.splats: options")?;
+    let level = match table.raw_get::<Value>("level")? {
+        Value::Nil => None,
+        value => Some(args::whole(&value, "stage.splats: level", 0, 64)?),
+    };
+    let axes = match table.raw_get::<Value>("axes")? {
+        Value::Nil => None,
+        value => Some(args::text(&value, "stage.splats: axes")?),
+    };
+    Ok((level, axes))
+}
+
+/// Where to stand to see a thing whole.
+pub(super) struct Framing {
+    pub centre: Vec3,
+    pub radius: f32,
+    pub eye: Vec3,
+}
+
+impl Framing {
+    /// From the front (+z) and a little above, so far away that a ball of the bounds' radius fills
+    /// the default lens's height. Without bounds, a metre around the origin.
+    pub(super) fn of(bounds: Option<Bounds>) -> Self {
+        let centre = bounds.map_or(Vec3::ZERO, |b| b.centre());
+        let radius = bounds.map_or(1.0, |b| b.radius()).clamp(1e-3, 1e6);
+        let direction = Vec3::new(0.0, FRAMING_SLOPE, 1.0).normalize();
+        Self {
+            centre,
+            radius,
+            eye: centre + direction * (radius / (0.5 * FOV_DEFAULT_RAD).tan()),
+        }
+    }
+}

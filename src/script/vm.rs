@@ -1,0 +1,599 @@
+//! One Luau VM with the sandbox closed, and every way into it.
+//!
+//! Globals: Luau's own without io, os, debug.info, loadstring, getfenv, setfenv, newproxy and
+//! collectgarbage, plus `stage`, `motion`, `log`, `require`. All are read-only; reading a name that is
+//! not there or writing one is an error. Every entry reseeds `math.random` from the seed and what is
+//! being asked (t, step, event number), so that results depend on nothing else.
+
+use super::budget::{self, Budget, Kind};
+use super::frame::{self as convert, Defaults};
+use super::modules::Modules;
+use super::splats::SharedCast;
+use super::{Assets, Error, LoadError, STEP_HZ, Setup, args, blame, log, motion, plain, stage};
+use crate::frame::{Event, Frame, Input};
+use crate::motion::noise::mix;
+use glam::Vec2;
+use mlua::chunk::ChunkMode;
+use mlua::{Function, Lua, LuaOptions, MultiValue, Result, StdLib, Table, Value};
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+
+const PRELUDE: &str = include_str!("prelude.luau");
+
+/// Globals of Luau or mlua that no scene gets, and what to use instead.
+const REMOVED: [(&str, &str); 12] = [
+    ("getfenv", "environments are closed"),
+    ("setfenv", "environments are closed"),
+    ("loadstring", "use require"),
+    ("load", "use require"),
+    ("dofile", "use require"),
+    ("collectgarbage", "the host collects"),
+    ("gcinfo", "the host collects"),
+    ("newproxy", "use tables"),
+    ("os", "time is an argument: step(dt, input), frame(t)"),
+    (
+        "io",
+        "a scene reads assets by stage.splats and code by require",
+    ),
+    ("_G", "globals are read-only; use local variables"),
+    ("shared", "use local variables"),
+];
+
+/// Functions of a scene's table.
+const CALLBACKS: [&str; 6] = ["load", "step", "frame", "event", "on_unload", "on_reload"];
+/// Data of a scene's table that means something to the host.
+const FIELDS: [&str; 3] = ["duration", "background", "camera"];
+
+/// What callbacks of the VM share. It holds no Lua value, or the VM would keep itself alive.
+pub(super) struct Host {
+    pub assets: Arc<dyn Assets>,
+    pub modules: Modules,
+    pub budget: Rc<Budget>,
+    pub cast: SharedCast,
+    pub seed: u64,
+    loading: Cell<bool>,
+    failure: RefCell<Option<Error>>,
+    /// `name/entry`, for errors that have no line of their own.
+    entry: String,
+}
+
+impl Host {
+    /// Refuses to build assets while the scene plays, where every frame would add some.
+    pub(super) fn only_while_loading(&self, what: &str) -> Result<()> {
+        if self.loading.get() {
+            return Ok(());
+        }
+        Err(mlua::Error::runtime(format!(
+            "{what} works in the file's body and in load(stage) only"
+        )))
+    }
+
+    /// An error that is blamed on `place`, or on the entry file.
+    fn error(&self, place: Option<blame::Place>, message: String, traceback: String) -> Error {
+        let (file, line) = place.map_or_else(|| (self.entry.clone(), 1), |p| (p.file, p.line));
+        Error {
+            file,
+            line,
+            message,
+            traceback,
+        }
+    }
+
+    /// Sees an error where it happens: memory errors stop the script, host errors get a place.
+    fn note(&self, lua: &Lua, value: &Value) -> Option<String> {
+        self.budget.charge(budget::INTERRUPTS_PER_ERROR);
+        if blame::is_memory_error(value) {
+            self.budget.stop(lua, budget::out_of_memory());
+        }
+        matches!(value, Value::Error(_)).then(|| {
+            let text = blame::text_of(value);
+            let (place, text) = blame::locate(lua, &text, &self.modules.chunks());
+            match place {
+                Some(p) => format!("{}:{}: {text}", p.file, p.line),
+                None => text,
+            }
+        })
+    }
+
+    /// Sees the error that ends a call, with the stack as it was.
+    fn failed(&self, lua: &Lua, value: &Value) {
+        if blame::is_memory_error(value) {
+            self.budget.stop(lua, budget::out_of_memory());
+        }
+        if self.budget.fault().is_some() {
+            return;
+        }
+        let text = blame::text_of(value);
+        let (place, message) = blame::locate(lua, &text, &self.modules.chunks());
+        let error = self.error(place, message, blame::traceback(lua));
+        *self.failure.borrow_mut() = Some(error);
+    }
+}
+
+/// What the entry file returned.
+pub(super) struct Scene {
+    pub duration_s: Option<f64>,
+    defaults: Defaults,
+    frame: Option<Function>,
+    pub step: Option<Function>,
+    pub event: Option<Function>,
+    pub on_unload: Option<Function>,
+}
+
+/// A VM and the way in.
+pub(super) struct Vm {
+    lua: Lua,
+    host: Rc<Host>,
+    sink: Rc<log::Sink>,
+    /// `prelude.enter`: calls with the error handler that keeps the place.
+    enter: Function,
+    randomseed: Function,
+}
+
+/// What an entry's random numbers depend on besides the seed.
+enum Draw {
+    Load,
+    Step(u64),
+    Frame(f64),
+    Event(u64),
+    Unload,
+}
+
+impl Vm {
+    pub(super) fn load(setup: Setup) -> std::result::Result<(Self, Scene), LoadError> {
+        let host = Rc::new(Host {
+            assets: setup.assets,
+            modules: Modules::new(&setup.name, setup.files),
+            budget: Rc::new(Budget::new(setup.live)),
+            cast: SharedCast::default(),
+            seed: setup.seed,
+            loading: Cell::new(true),
+            failure: RefCell::new(None),
+            entry: format!("{}/{}", setup.name.trim_end_matches('/'), setup.entry),
+        });
+        let sink = Rc::new(log::Sink::new(setup.log));
+        let loaded = Self::build(&host, sink, &setup.args)
+            .map_err(|e| host.error(None, blame::text_of_error(&e), String::new()))
+            .and_then(|vm| {
+                let scene = vm.run(&setup.entry, setup.handed_over.as_ref())?;
+                Ok((vm, scene))
+            });
+        host.loading.set(false);
+        loaded.map_err(|error| LoadError {
+            error,
+            watched: host.modules.watched(),
+        })
+    }
+
+    fn build(host: &Rc<Host>, sink: Rc<log::Sink>, args_json: &serde_json::Value) -> Result<Self> {
+        let libraries = StdLib::COROUTINE
+            | StdLib::TABLE
+            | StdLib::STRING
+            | StdLib::UTF8
+            | StdLib::BIT
+            | StdLib::MATH
+            | StdLib::BUFFER
+            | StdLib::VECTOR
+            | StdLib::DEBUG;
+        // Luau's own pcall lets coroutines yield through; panics are caught at the entries.
+        let lua = Lua::new_with(libraries, LuaOptions::new().catch_rust_panics(false))?;
+        let globals = lua.globals();
+        let randomseed: Function = globals.get::<Table>("math")?.get("randomseed")?;
+
+        let prelude: Table = lua
+            .load(PRELUDE)
+            .set_name("=host")
+            .set_mode(ChunkMode::Text)
+            .call(host_functions(&lua, host)?)?;
+        let enter: Function = prelude.raw_get("enter")?;
+        for name in ["pcall", "xpcall", "coroutine", "require"] {
+            globals.raw_set(name, prelude.raw_get::<Value>(name)?)?;
+        }
+        let string: Table = globals.get("string")?;
+        for name in ["find", "split", "rep"] {
+            string.raw_set(name, prelude.raw_get::<Function>(name)?)?;
+        }
+        let table: Table = globals.get("table")?;
+        table.raw_set("move", prelude.raw_get::<Function>("move")?)?;
+        let debug: Table = globals.get("debug")?;
+        debug.raw_set("info", Value::Nil)?;
+        for (name, _) in REMOVED {
+            globals.raw_set(name, Value::Nil)?;
+        }
+
+        globals.raw_set("stage", stage::table(&lua, host, args_json)?)?;
+        let motion = motion::table(&lua)?;
+        motion.raw_set("track", prelude.raw_get::<Function>("track")?)?;
+        globals.raw_set("motion", motion)?;
+        let (log_table, print) = log::globals(&lua, &sink)?;
+        globals.raw_set("log", log_table)?;
+        globals.raw_set("print", print)?;
+
+        close(&lua, &globals)?;
+        host.budget.install(&lua)?;
+        Ok(Self {
+            lua,
+            host: host.clone(),
+            sink,
+            enter,
+            randomseed,
+        })
+    }
+
+    /// Runs the entry file, `load` and `on_reload`.
+    fn run(
+        &self,
+        entry: &str,
+        handed_over: Option<&serde_json::Value>,
+    ) -> std::result::Result<Scene, Error> {
+        let host = &self.host;
+        let found = host
+            .modules
+            .read(entry)
+            .map_err(|why| host.error(None, why, String::new()))?;
+        let chunk = found.chunk.clone();
+        let body = host
+            .modules
+            .compile(&self.lua, found)
+            .map_err(|e| self.error_of(&e, None))?;
+        self.begin(Kind::Load, &Draw::Load)
+            .map_err(|e| self.error_of(&e, None))?;
+        let returned = self.enter(&body, ())?;
+        host.modules.done(&chunk);
+        let (scene, load, on_reload) =
+            scene_of(&returned, &self.sink).map_err(|e| self.error_of(&e, None))?;
+        if let Some(load) = load {
+            let stage: Value = self
+                .lua
+                .globals()
+                .get("stage")
+                .map_err(|e| self.error_of(&e, Some(&load)))?;
+            self.enter(&load, stage)?;
+        }
+        if let (Some(on_reload), Some(data)) = (on_reload, handed_over) {
+            let data = plain::to_lua(&self.lua, data, false)
+                .map_err(|e| self.error_of(&e, Some(&on_reload)))?;
+            self.enter(&on_reload, data)?;
+        }
+        Ok(scene)
+    }
+
+    pub(super) fn step(
+        &self,
+        step: &Function,
+        steps: Range<u64>,
+        input: &Input,
+        drag: Vec2,
+        wheel: f32,
+    ) -> std::result::Result<(), Error> {
+        let blamed = |e: mlua::Error| self.error_of(&e, Some(step));
+        let first = steps.start;
+        let table = convert::input_table(&self.lua, input, drag, wheel).map_err(blamed)?;
+        for index in steps {
+            if index == first + 1 {
+                convert::set_travel(&table, Vec2::ZERO, 0.0).map_err(blamed)?;
+            }
+            self.begin(Kind::Call, &Draw::Step(index)).map_err(blamed)?;
+            self.enter(step, (1.0 / f64::from(STEP_HZ), table.clone()))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn frame(&self, scene: &Scene, t_s: f64) -> std::result::Result<Frame, Error> {
+        let cast = &self.host.cast;
+        let Some(function) = &scene.frame else {
+            return convert::from_lua(&Value::Nil, t_s, &scene.defaults, &cast.borrow())
+                .map_err(|e| self.error_of(&e, None));
+        };
+        let blamed = |e: mlua::Error| self.error_of(&e, Some(function));
+        self.begin(Kind::Call, &Draw::Frame(t_s)).map_err(blamed)?;
+        // What `frame` does to handles holds for this picture only.
+        let looks = cast.borrow().looks();
+        let result = self.enter(function, t_s).and_then(|value| {
+            convert::from_lua(&value, t_s, &scene.defaults, &cast.borrow()).map_err(blamed)
+        });
+        cast.borrow_mut().restore(&looks);
+        result
+    }
+
+    pub(super) fn event(
+        &self,
+        callback: &Function,
+        event: &Event,
+        number: u64,
+    ) -> std::result::Result<(), Error> {
+        let blamed = |e: mlua::Error| self.error_of(&e, Some(callback));
+        self.begin(Kind::Call, &Draw::Event(number))
+            .map_err(blamed)?;
+        let table = convert::event_table(&self.lua, event).map_err(blamed)?;
+        self.enter(callback, table).map(|_| ())
+    }
+
+    pub(super) fn unload(
+        &self,
+        callback: &Function,
+    ) -> std::result::Result<Option<serde_json::Value>, Error> {
+        let blamed = |e: mlua::Error| self.error_of(&e, Some(callback));
+        self.begin(Kind::Call, &Draw::Unload).map_err(blamed)?;
+        match self.enter(callback, ())? {
+            Value::Nil => Ok(None),
+            value => plain::to_json(&value, "what on_unload returns")
+                .map(Some)
+                .map_err(blamed),
+        }
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.host.budget.is_live()
+    }
+
+    pub(super) fn watched(&self) -> Vec<String> {
+        self.host.modules.watched()
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.lua.used_memory()
+    }
+
+    /// A fresh budget, a fresh line allowance and the random numbers that belong to `draw`.
+    fn begin(&self, kind: Kind, draw: &Draw) -> Result<()> {
+        self.sink.refill();
+        let (stream, number) = match draw {
+            Draw::Load => (0, 0),
+            Draw::Step(index) => (1, *index),
+            Draw::Frame(t_s) => (2, t_s.to_bits()),
+            Draw::Event(number) => (3, *number),
+            Draw::Unload => (4, 0),
+        };
+        self.host.budget.begin(kind);
+        // Luau's generator takes 31 bits of seed.
+        let seed = mix(mix(self.host.seed ^ mix(stream)) ^ number) >> 33;
+        self.randomseed.call::<()>(seed as f64)
+    }
+
+    /// Calls into the script; the one place where Rust runs Lua.
+    fn enter(
+        &self,
+        function: &Function,
+        arguments: impl mlua::IntoLuaMulti,
+    ) -> std::result::Result<Value, Error> {
+        let host = &self.host;
+        host.failure.borrow_mut().take();
+        let outcome = catch_unwind(AssertUnwindSafe(|| -> Result<(bool, Value)> {
+            let mut all = arguments.into_lua_multi(&self.lua)?;
+            all.push_front(Value::Function(function.clone()));
+            let mut results: MultiValue = self.enter.call(all)?;
+            let ok = matches!(results.pop_front(), Some(Value::Boolean(true)));
+            Ok((ok, results.pop_front().unwrap_or(Value::Nil)))
+        }));
+        let fault = host.budget.fault();
+        let failure = host.failure.borrow_mut().take();
+        let error = match (outcome, fault, failure) {
+            (Ok(Ok((true, value))), None, _) => return Ok(value),
+            (_, Some(fault), _) => {
+                let place = fault.place.or_else(|| defined_at(function));
+                host.error(place, fault.message, fault.traceback)
+            }
+            (_, None, Some(error)) => error,
+            // The handler could not run: out of memory, or an error in error handling.
+            (Ok(Ok((_, value))), ..) => {
+                let text = if blame::is_memory_error(&value) {
+                    budget::out_of_memory()
+                } else {
+                    blame::text_of(&value)
+                };
+                self.error_of(&mlua::Error::runtime(text), Some(function))
+            }
+            (Ok(Err(error)), ..) => self.error_of(&error, Some(function)),
+            (Err(_), ..) => host.error(
+                defined_at(function),
+                "the host panicked in a call from here (a bug of the host)".to_owned(),
+                String::new(),
+            ),
+        };
+        // A VM at its memory limit stays there until it is collected. That this could fail too
+        // changes nothing about the error.
+        let _ = self.lua.gc_collect();
+        Err(error)
+    }
+
+    /// An error found outside of a running script, blamed on where `function` is defined.
+    fn error_of(&self, error: &mlua::Error, function: Option<&Function>) -> Error {
+        let text = blame::text_of_error(error);
+        match blame::split_place(&text, &self.host.modules.chunks()) {
+            Some((place, message)) => {
+                self.host
+                    .error(Some(place), message.to_owned(), String::new())
+            }
+            None => {
+                let place = function.and_then(defined_at);
+                self.host.error(place, text, String::new())
+            }
+        }
+    }
+}
+
+/// Where a function of the script begins.
+fn defined_at(function: &Function) -> Option<blame::Place> {
+    let info = function.info();
+    Some(blame::Place {
+        file: info.source?.strip_prefix('@')?.to_owned(),
+        line: u32::try_from(info.line_defined?).ok()?,
+    })
+}
+
+/// What the prelude gets from Rust.
+fn host_functions(lua: &Lua, host: &Rc<Host>) -> Result<Table> {
+    let table = lua.create_table()?;
+    table.raw_set("memory_bytes", budget::MEMORY_BYTES_MAX)?;
+    let own = host.clone();
+    table.raw_set(
+        "note",
+        lua.create_function(move |lua, value: Value| match own.note(lua, &value) {
+            Some(text) => lua.create_string(text).map(Value::String),
+            None => Ok(value),
+        })?,
+    )?;
+    let own = host.clone();
+    table.raw_set(
+        "failed",
+        lua.create_function(move |lua, value: Value| {
+            own.failed(lua, &value);
+            Ok(())
+        })?,
+    )?;
+    let own = host.clone();
+    table.raw_set(
+        "check",
+        lua.create_function(move |_, ()| own.budget.check())?,
+    )?;
+
+    // Values of modules that have run, by chunk name.
+    let values = lua.create_table()?;
+    let (own, known) = (host.clone(), values.clone());
+    table.raw_set(
+        "resolve",
+        lua.create_function(move |lua, path: Value| {
+            let path = args::text(&path, "require: path")?;
+            let requirer = blame::innermost_chunk(lua).unwrap_or_default();
+            let found = own.modules.find(&path, &requirer)?;
+            let value: Value = known.raw_get(found.chunk.as_str())?;
+            let chunk = found.chunk.clone();
+            let body = match value {
+                Value::Nil => Some(own.modules.compile(lua, found)?),
+                _ => None,
+            };
+            Ok((chunk, value, body))
+        })?,
+    )?;
+    let own = host.clone();
+    table.raw_set(
+        "keep",
+        lua.create_function(move |_, (chunk, value): (String, Value)| {
+            if value.is_nil() {
+                return Err(mlua::Error::runtime(format!(
+                    "the module {chunk} must return a value, such as a table of functions"
+                )));
+            }
+            own.modules.done(&chunk);
+            values.raw_set(chunk, value)
+        })?,
+    )?;
+    table.raw_set(
+        "track_check",
+        lua.create_function(|lua, (rate, count, f): (Value, Value, Value)| {
+            motion::track_check(lua, &rate, &count, &f)
+        })?,
+    )?;
+    table.raw_set(
+        "track_bake",
+        lua.create_function(|_, (rate, samples): (Value, Table)| {
+            motion::track_bake(&rate, &samples)
+        })?,
+    )?;
+    Ok(table)
+}
+
+/// Makes every table read-only and unknown names errors.
+fn close(lua: &Lua, globals: &Table) -> Result<()> {
+    let undefined = lua.create_function(|_, (_, name): (Value, Value)| -> Result<()> {
+        let name = match &name {
+            Value::String(name) => name.to_string_lossy(),
+            other => args::describe(other),
+        };
+        let hint = REMOVED
+            .iter()
+            .find(|(removed, _)| *removed == name)
+            .map_or_else(String::new, |(_, why)| format!(" ({why})"));
+        Err(mlua::Error::runtime(format!(
+            "'{name}' is not defined{hint}"
+        )))
+    })?;
+    let refuse = lua.create_function(|_, (_, name, _): (Value, Value, Value)| -> Result<()> {
+        let name = match &name {
+            Value::String(name) => name.to_string_lossy(),
+            other => args::describe(other),
+        };
+        Err(mlua::Error::runtime(format!(
+            "'{name}' is not a local variable, and globals are read-only; write 'local {name}' or \
+             'local function {name}'"
+        )))
+    })?;
+    let locked = lua.create_table()?;
+    locked.raw_set("__index", undefined)?;
+    locked.raw_set("__metatable", "locked")?;
+    locked.set_readonly(true);
+    globals.set_metatable(Some(locked))?;
+    lua.sandbox(true)?;
+    // The sandbox put a writable table before the globals; it gets a lid.
+    let lid = lua.create_table()?;
+    lid.raw_set("__index", globals.clone())?;
+    lid.raw_set("__newindex", refuse)?;
+    lid.raw_set("__metatable", "locked")?;
+    lid.set_readonly(true);
+    lua.globals().set_metatable(Some(lid))
+}
+
+type Parts = (Scene, Option<Function>, Option<Function>);
+
+/// Reads the scene's table; `load` and `on_reload` come back beside it, since they run once.
+fn scene_of(returned: &Value, sink: &log::Sink) -> Result<Parts> {
+    let Value::Table(table) = returned else {
+        return args::refuse("what a scene file returns", "a table", returned);
+    };
+    for pair in table.pairs::<Value, Value>() {
+        let (key, value) = pair?;
+        let Value::String(name) = &key else { continue };
+        let name = name.to_string_lossy();
+        let is_callback = CALLBACKS.contains(&name.as_str());
+        if value.is_function() && !is_callback {
+            return Err(mlua::Error::runtime(format!(
+                "the scene's table has a function '{name}' that the host never calls{}",
+                args::suggestion(&name, &CALLBACKS)
+            )));
+        }
+        if !is_callback
+            && !FIELDS.contains(&name.as_str())
+            && let Some(close) = args::near(&name, &FIELDS)
+        {
+            sink.say(
+                "warn",
+                &format!("the scene's field '{name}' means nothing to the host; is it '{close}'?"),
+            );
+        }
+    }
+    let callback = |name: &str| match table.raw_get::<Value>(name)? {
+        Value::Nil => Ok(None),
+        Value::Function(f) => Ok(Some(f)),
+        value => args::refuse(&format!("the scene's field {name}"), "a function", &value),
+    };
+    let data = |name: &str| table.raw_get::<Value>(name);
+    let duration_s = match data("duration")? {
+        Value::Nil => None,
+        value => Some(f64::from(args::positive(
+            &value,
+            "the scene's duration",
+            "seconds",
+        )?)),
+    };
+    let background = match data("background")? {
+        Value::Nil => None,
+        value => Some(args::colour(&value, "the scene's background", 1.0)?),
+    };
+    let camera = match data("camera")? {
+        Value::Nil => None,
+        value => Some(convert::camera_of(&value, "the scene's camera")?),
+    };
+    let scene = Scene {
+        duration_s,
+        defaults: Defaults { camera, background },
+        frame: callback("frame")?,
+        step: callback("step")?,
+        event: callback("event")?,
+        on_unload: callback("on_unload")?,
+    };
+    Ok((scene, callback("load")?, callback("on_reload")?))
+}
