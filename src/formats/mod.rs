@@ -13,7 +13,8 @@ use std::path::Path;
 
 /// What went wrong with a file from outside: a kind that a program can read, and a sentence that
 /// says what was found, what was expected and what to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {}{message}", .entry.as_ref().map(|e| format!("{e}: ")).unwrap_or_default())]
 pub struct Error {
     /// The kind.
     pub code: Code,
@@ -155,5 +156,30 @@ pub fn load(
     _options: &LoadOptions,
     _progress: Progress<'_>,
 ) -> Result<Loaded, Error> {
+    todo!("formats helper")
+}
+
+/// [`load`] of one entry of an opened container.
+pub fn load_entry(
+    _container: &dyn Container,
+    _entry: &str,
+    _options: &LoadOptions,
+    _progress: Progress<'_>,
+) -> Result<Loaded, Error> {
+    todo!("formats helper")
+}
+
+/// What a file or folder is, by content.
+pub fn detect(_path: &Path) -> Result<Format, Error> {
+    todo!("formats helper")
+}
+
+/// Opens a folder or a zip as a container.
+pub fn open(_path: &Path) -> Result<Box<dyn Container>, Error> {
+    todo!("formats helper")
+}
+
+/// True for `http://...` and the like.
+pub fn is_url(_path: &Path) -> bool {
     todo!("formats helper")
 }

@@ -1,0 +1,205 @@
+//! Splat files for scripts, loaded once: a cache by path, options and what the disk says of the file.
+//!
+//! A script reload asks for the same files again; as long as length and modification time are
+//! unchanged it gets the same `Arc`, so three million splats are neither decoded nor packed for the
+//! GPU a second time. A file that fails to load leaves the former version in the cache.
+
+use crate::formats::{self, LoadOptions, Loaded};
+use crate::scene::{Axes, Splats};
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+/// Told how far the load of a named file is, 0 to 1.
+pub type LoadProgress = Arc<dyn Fn(&str, f32) + Send + Sync>;
+
+/// A loaded file: what is drawn, and what is known about it.
+#[derive(Debug)]
+pub struct Asset {
+    /// World space, file order.
+    pub splats: Arc<Splats>,
+    /// The axes that were applied.
+    pub axes: Axes,
+}
+
+/// Shared by all sessions of a run.
+pub struct AssetCache {
+    entries: Mutex<HashMap<Key, Entry>>,
+    progress: LoadProgress,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    path: PathBuf,
+    /// Set where `path` is a zip and the splats are an entry of it.
+    entry: Option<String>,
+    level: Option<u32>,
+    axes: Option<String>,
+}
+
+struct Entry {
+    stamp: Stamp,
+    asset: Arc<Asset>,
+}
+
+/// Length and modification time of a file, or of everything up to two folders deep (a streamed
+/// scan keeps its units one folder down).
+type Stamp = Vec<(PathBuf, u64, Option<SystemTime>)>;
+
+impl fmt::Debug for AssetCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AssetCache").finish_non_exhaustive()
+    }
+}
+
+impl AssetCache {
+    /// An empty cache that reports loads to `progress`.
+    #[must_use]
+    pub fn new(progress: LoadProgress) -> Arc<Self> {
+        Arc::new(Self {
+            entries: Mutex::default(),
+            progress,
+        })
+    }
+
+    /// The splats of the file or folder `path`, from the cache where nothing has changed. Warnings
+    /// of the loader are logged, once a load.
+    ///
+    /// # Errors
+    /// Those of [`formats::load`].
+    pub fn load(
+        &self,
+        path: &Path,
+        level: Option<u32>,
+        axes: Option<Axes>,
+    ) -> Result<Arc<Asset>, formats::Error> {
+        let options = LoadOptions {
+            level,
+            budget: None,
+            axes,
+        };
+        self.load_with(path, None, &options, |progress| {
+            formats::load(path, &options, progress)
+        })
+    }
+
+    /// The splats of one entry of an opened zip or other container, which lies at `path` on disk.
+    ///
+    /// # Errors
+    /// Those of [`formats::load_entry`].
+    pub fn load_entry(
+        &self,
+        path: &Path,
+        container: &dyn formats::Container,
+        entry: &str,
+        level: Option<u32>,
+        axes: Option<Axes>,
+    ) -> Result<Arc<Asset>, formats::Error> {
+        let options = LoadOptions {
+            level,
+            budget: None,
+            axes,
+        };
+        self.load_with(path, Some(entry), &options, |progress| {
+            formats::load_entry(container, entry, &options, progress)
+        })
+    }
+
+    fn load_with(
+        &self,
+        path: &Path,
+        entry: Option<&str>,
+        options: &LoadOptions,
+        load: impl FnOnce(formats::Progress<'_>) -> Result<Loaded, formats::Error>,
+    ) -> Result<Arc<Asset>, formats::Error> {
+        let key = Key {
+            path: path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+            entry: entry.map(ToOwned::to_owned),
+            level: options.level,
+            axes: options.axes.map(|a| a.to_string()),
+        };
+        let stamp = stamp_of(&key.path);
+        if let Some(known) = self.lock().get(&key).filter(|known| known.stamp == stamp) {
+            return Ok(Arc::clone(&known.asset));
+        }
+        let shown = entry.unwrap_or_else(|| {
+            path.file_name()
+                .and_then(|n| n.to_str())
+                .unwrap_or("splats")
+        });
+        let loaded = load(&|share| (self.progress)(shown, share))?;
+        for warning in &loaded.warnings {
+            tracing::warn!("{shown}: {warning}");
+        }
+        tracing::debug!(
+            "{shown}: {:?}, {} splats, SH degree {}, axes {}",
+            loaded.format,
+            loaded.splats.len(),
+            loaded.splats.sh_degree,
+            loaded.axes
+        );
+        let asset = Arc::new(Asset {
+            splats: Arc::new(loaded.splats),
+            axes: loaded.axes,
+        });
+        self.lock().insert(
+            key,
+            Entry {
+                stamp,
+                asset: Arc::clone(&asset),
+            },
+        );
+        Ok(asset)
+    }
+
+    /// Forgets what no script and no frame holds any more. Call it after a scene was switched or
+    /// reloaded, never while one is loading.
+    pub fn release_unused(&self) {
+        self.lock()
+            .retain(|_, entry| Arc::strong_count(&entry.asset.splats) > 1);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Entry>> {
+        // A panic elsewhere leaves a map that is still whole: entries are inserted at once.
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Files that a stamp looks at, at most; a folder with more is a mistake, not a scan.
+const STAMP_FILES_MAX: usize = 4096;
+
+fn stamp_of(path: &Path) -> Stamp {
+    let is_manifest = path.file_name().is_some_and(|name| name == "lod-meta.json");
+    let mut stamp = Stamp::new();
+    match path.parent() {
+        Some(folder) if is_manifest => add_folder(folder, 2, &mut stamp),
+        _ if path.is_dir() => add_folder(path, 2, &mut stamp),
+        _ => add(path, &mut stamp),
+    }
+    stamp.sort_unstable();
+    stamp
+}
+
+fn add(path: &Path, stamp: &mut Stamp) {
+    if let Ok(meta) = path.metadata() {
+        stamp.push((path.to_owned(), meta.len(), meta.modified().ok()));
+    }
+}
+
+fn add_folder(folder: &Path, depth: u32, stamp: &mut Stamp) {
+    let Ok(entries) = folder.read_dir() else {
+        return;
+    };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if stamp.len() >= STAMP_FILES_MAX {
+            return;
+        }
+        if !path.is_dir() {
+            add(&path, stamp);
+        } else if depth > 1 {
+            add_folder(&path, depth - 1, stamp);
+        }
+    }
+}
