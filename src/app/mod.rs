@@ -4,9 +4,19 @@
 //! line (`src/main.rs`) only parses and prints: what it asks for is done here.
 
 pub mod assets;
+pub mod atomic;
 pub mod builtin;
+pub mod input;
+pub mod live;
 pub mod orientation;
+pub mod overlay;
+pub mod recent;
+pub mod screen;
 pub mod session;
+pub mod shot;
+pub mod viewpoint;
+pub mod watch;
+pub mod window;
 
 pub use session::{CameraOptions, SceneOptions, Session};
 

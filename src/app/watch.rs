@@ -153,6 +153,9 @@ struct Known {
     stamp: Option<Stamp>,
     /// `None`: not hashed yet, or not there.
     hash: Option<ContentHash>,
+    /// What [`Watch::set`] was last told was loaded. Only news of it counts: a failing load may not
+    /// have come to this file again, and must not make an old change look new.
+    loaded: Option<ContentHash>,
     /// Event paths that mean this file: itself with its folder resolved, and a link's target.
     aliases: Vec<PathBuf>,
 }
@@ -248,17 +251,23 @@ impl<F: FnMut(Vec<Change>)> Worker<F> {
             let known = self.known.entry(path.clone()).or_insert_with(|| Known {
                 stamp: None,
                 hash: None,
+                loaded: None,
                 aliases: Vec::new(),
             });
             known.aliases = aliases(&path);
+            let is_news = loaded != known.loaded;
+            known.loaded = loaded.or(known.loaded);
             match loaded {
-                Some(hash) if known.hash != Some(hash) => {
+                Some(hash) if is_news && known.hash != Some(hash) => {
                     known.hash = Some(hash);
                     self.due.entry(path).or_insert(now);
                 }
                 None if is_new => {
                     known.stamp = Stamp::of(&path);
-                    if known.stamp.is_some_and(|s| s.bytes <= HASHED_UNASKED_BYTES_MAX) {
+                    if known
+                        .stamp
+                        .is_some_and(|s| s.bytes <= HASHED_UNASKED_BYTES_MAX)
+                    {
                         known.hash = ContentHash::of_file(&path).ok();
                     }
                 }
@@ -318,8 +327,8 @@ impl<F: FnMut(Vec<Change>)> Worker<F> {
         let mut is_structure = false;
         for (index, path) in event.paths.iter().enumerate() {
             // Of a rename's two names, only the second holds a whole file now.
-            let is_left = event.kind == EventKind::Modify(ModifyKind::Name(RenameMode::Both))
-                && index == 0;
+            let is_left =
+                event.kind == EventKind::Modify(ModifyKind::Name(RenameMode::Both)) && index == 0;
             let urgency = if is_left { QUIET } else { urgency };
             let hits: Vec<PathBuf> = self
                 .known
@@ -354,6 +363,7 @@ impl<F: FnMut(Vec<Change>)> Worker<F> {
                 self.known.entry(path.clone()).or_insert_with(|| Known {
                     stamp: None,
                     hash: None,
+                    loaded: None,
                     aliases: aliases(&path),
                 });
             }
@@ -592,7 +602,11 @@ mod tests {
         set.files
             .insert(dir.path().join("a.luau"), Some(ContentHash::of(b"older")));
         watch.set(set);
-        assert_eq!(reported(&receiver, "one").len(), 1, "what was loaded is older");
+        assert_eq!(
+            reported(&receiver, "one").len(),
+            1,
+            "what was loaded is older"
+        );
     }
 
     #[test]
