@@ -1,93 +1,84 @@
-//! The only place that knows wgpu. (Signatures others may code against; the body is being written.)
+//! The only place that knows wgpu: frames in, pictures out.
+//!
+//! Stages: [`front`] (cull, scan, compact, project, sort), [`raster`] (tiles or quads), [`compose`].
+//! Each has a readable twin in [`crate::reference`] that tests compare it with. Splats are 32 bytes
+//! here plus 12, 28 or 48 bytes of SH at degree 1, 2, 3 (see [`pack`]); buffers are split below the
+//! adapter's binding limit. Nothing needs subgroups or a vendor's extension; timestamps, f32
+//! blending and the sort library's native path are used where the adapter has them.
+
+mod compose;
+mod context;
+mod front;
+mod layouts;
+pub mod pack;
+mod raster;
+mod residency;
+mod shaders;
+mod sort;
+mod timing;
+mod uniforms;
 
 use crate::frame::Frame;
+use compose::Compose;
+pub use context::Context;
+use front::Front;
+pub use raster::Method as RasterMethod;
+use raster::{Raster, Target};
+use residency::Residency;
+pub use shaders::{EMBEDDED as EMBEDDED_SHADERS, ShaderSource};
+pub use timing::Counters;
+use timing::{Reading, Timing};
+pub use uniforms::{StructLayout, uniform_layouts};
 
-/// Device, queue and what they can do.
-pub struct Context {
-    pub instance: wgpu::Instance,
-    pub adapter: wgpu::Adapter,
-    pub device: wgpu::Device,
-    pub queue: wgpu::Queue,
-    pub info: wgpu::AdapterInfo,
-}
-
-impl Context {
-    /// For files: no window. `adapter_index` is `--gpu N`, an index into [`Context::adapters`].
-    pub fn headless(_adapter_index: Option<usize>) -> Result<Self, Error> {
-        todo!()
-    }
-    /// For a window: an adapter that can present to `surface`.
-    pub fn for_surface(
-        _instance: wgpu::Instance,
-        _surface: &wgpu::Surface<'_>,
-        _adapter_index: Option<usize>,
-    ) -> Result<Self, Error> {
-        todo!()
-    }
-    /// Everything wgpu finds on this machine, for `doctor` and `--gpu N`.
-    pub fn adapters() -> Vec<wgpu::AdapterInfo> {
-        todo!()
-    }
-    /// The instance that both constructors use.
-    pub fn instance() -> wgpu::Instance {
-        todo!()
-    }
-    /// True once the device was lost; the caller rebuilds context and renderer.
-    pub fn is_lost(&self) -> bool {
-        todo!()
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
+/// What can go wrong with the GPU.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// There is no adapter to draw with, or not the one that was asked for.
     #[error("no graphics adapter: {0}")]
     NoAdapter(String),
-    /// `message` starts with `file:line:` of the author's WGSL.
+    /// A WGSL text does not validate; the message starts with `file:line:`.
     #[error("{message}")]
-    Shader { message: String },
+    Shader {
+        /// `file:line: what is wrong`.
+        message: String,
+    },
+    /// The device was lost, ran out of memory or refused something.
     #[error("{0}")]
     Device(String),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RasterMethod {
-    Quads,
-    Tiles,
-}
-
+/// How splats lie in GPU memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Packing {
+    /// 32 bytes and a compact SH codec.
     #[default]
     Packed,
+    /// Plain floats: a debug switch that shows what packing costs.
     Float,
 }
 
-/// WGSL texts by file name; the default is the embedded set, `from_dir` overlays files on disk.
-#[derive(Clone, Debug, Default)]
-pub struct ShaderSource {}
-impl ShaderSource {
-    pub fn from_dir(_dir: &std::path::Path) -> std::io::Result<Self> {
-        todo!()
-    }
-}
-
+/// What a renderer is built with.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// None: by adapter type (CPU adapter: quads, else tiles).
+    /// `None` chooses by adapter type: quads on software drivers, else tiles.
     pub raster: Option<RasterMethod>,
+    /// How splats lie in GPU memory.
     pub packing: Packing,
+    /// WGSL texts.
     pub shaders: ShaderSource,
+    /// Draw depth beside colour also where that costs extra (quads).
+    pub depth: bool,
 }
 
-/// What one picture cost. GPU times are known one frame late when drawing to a window.
-#[derive(Clone, Debug, Default)]
+/// What one picture cost.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stats {
     /// Splats in the frame's draws.
     pub count: u64,
     /// Splats that survived culling and were sorted.
     pub sorted: u64,
-    /// (stage, ms) by timestamp queries, in order; empty where the adapter has none.
+    /// Milliseconds per stage by timestamp queries, in order; empty where the adapter has none.
     pub stages: Vec<(&'static str, f64)>,
     /// Sum over the stages.
     pub gpu_ms: Option<f64>,
@@ -96,53 +87,418 @@ pub struct Stats {
 /// 8-bit RGBA, straight alpha, rows top to bottom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
+    /// Width and height, px.
     pub size: [u32; 2],
+    /// Four bytes a pixel.
     pub rgba: Vec<u8>,
 }
 
-pub struct Renderer {}
+/// What a rasteriser drew, before the background.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layers {
+    /// Width and height, px.
+    pub size: [u32; 2],
+    /// Colour multiplied by coverage, and coverage.
+    pub colour: Vec<[f32; 4]>,
+    /// Expected depth, metres: sum of weight times depth over coverage; 0 where nothing is.
+    pub expected_depth_m: Vec<f32>,
+    /// Depth where coverage first passes one half, metres; 0 where it never does. Tiles only.
+    pub median_depth_m: Option<Vec<f32>>,
+}
+
+/// Draws frames with one device.
+pub struct Renderer {
+    settings: Settings,
+    method: RasterMethod,
+    residency: Residency,
+    front: Front,
+    raster: Raster,
+    compose: Compose,
+    target: Option<Target>,
+    timing: Timing,
+    /// The last reading and the splats of its frame.
+    stats: Stats,
+    /// Capacities that the last reading asked for.
+    wanted: Counters,
+}
 
 impl Renderer {
-    pub fn new(_context: &Context, _settings: &Settings) -> Result<Self, Error> {
-        todo!()
+    /// Builds all pipelines.
+    ///
+    /// # Errors
+    /// A shader that does not validate.
+    pub fn new(context: &Context, settings: &Settings) -> Result<Self, Error> {
+        let method = settings.raster.unwrap_or(if context.is_software() {
+            RasterMethod::Quads
+        } else {
+            RasterMethod::Tiles
+        });
+        let residency = Residency::new(&context.device, settings.packing);
+        Ok(Self {
+            method,
+            front: Front::new(context, &settings.shaders, settings.packing, &residency)?,
+            raster: Raster::new(context, &settings.shaders, method)?,
+            compose: Compose::new(context, &settings.shaders)?,
+            target: None,
+            timing: Timing::new(&context.device, &context.queue),
+            stats: Stats::default(),
+            wanted: Counters::default(),
+            residency,
+            settings: settings.clone(),
+        })
     }
+
+    /// The rasteriser in use.
+    #[must_use]
     pub fn raster(&self) -> RasterMethod {
-        todo!()
+        self.method
     }
-    /// Records, submits; the picture lands in `target` (a non-sRGB view of `format`).
+
+    /// Bytes of GPU memory per splat at an SH degree, in the current packing.
+    #[must_use]
+    pub fn bytes_per_splat(&self, sh_degree: u8) -> u64 {
+        let packing = self.settings.packing;
+        (pack::splat_words(packing) + pack::sh_words(packing, sh_degree)) as u64 * 4
+    }
+
+    /// Uploads the frame's splats, so that the first picture does not wait for it.
+    ///
+    /// # Errors
+    /// The device ran out of memory.
+    pub fn upload(&mut self, context: &Context, frame: &Frame) -> Result<(), Error> {
+        for draw in &frame.draws {
+            self.residency.pages(context, &draw.splats)?;
+        }
+        Ok(())
+    }
+
+    /// Draws `frame` into `target` (a view of `format`, not an sRGB format) and submits. The stats
+    /// are those of the newest frame whose reading has come back: mostly the one before.
+    ///
+    /// A picture whose survivors or pairs did not fit the buffers is drawn with what fits; the next
+    /// one has room.
+    ///
+    /// # Errors
+    /// The device was lost or ran out of memory.
     pub fn draw(
         &mut self,
-        _context: &Context,
-        _frame: &Frame,
-        _size: [u32; 2],
-        _target: &wgpu::TextureView,
-        _format: wgpu::TextureFormat,
+        context: &Context,
+        frame: &Frame,
+        size: [u32; 2],
+        target: &wgpu::TextureView,
+        format: wgpu::TextureFormat,
     ) -> Result<Stats, Error> {
-        todo!()
+        if let Some(reading) = self.timing.take(&context.device, false)? {
+            self.learn(reading);
+        }
+        self.submit(context, frame, size, Some((target, format)))?;
+        Ok(self.stats.clone())
     }
-    /// Draws and reads back.
+
+    /// Draws `frame` and reads the picture back. Repeats until everything fits the buffers, so the
+    /// result depends on the frame alone.
+    ///
+    /// # Errors
+    /// The device was lost or ran out of memory.
     pub fn picture(
         &mut self,
-        _context: &Context,
-        _frame: &Frame,
-        _size: [u32; 2],
+        context: &Context,
+        frame: &Frame,
+        size: [u32; 2],
     ) -> Result<(Picture, Stats), Error> {
-        todo!()
+        let output = context.device.create_texture(&wgpu::TextureDescriptor {
+            label: Some("picture"),
+            size: wgpu::Extent3d {
+                width: size[0],
+                height: size[1],
+                depth_or_array_layers: 1,
+            },
+            mip_level_count: 1,
+            sample_count: 1,
+            dimension: wgpu::TextureDimension::D2,
+            format: PICTURE_FORMAT,
+            usage: wgpu::TextureUsages::RENDER_ATTACHMENT | wgpu::TextureUsages::COPY_SRC,
+            view_formats: &[],
+        });
+        let view = output.create_view(&Default::default());
+        self.draw_until_it_fits(context, frame, size, Some((&view, PICTURE_FORMAT)))?;
+        let rgba = read_texture(context, &output, 4)?;
+        Ok((Picture { size, rgba }, self.stats.clone()))
     }
-    /// Swaps in new shaders if all of them validate and build; else keeps the old and says why.
-    pub fn set_shaders(
+
+    /// Draws `frame` and reads back what the rasteriser left: colour, coverage, depth.
+    ///
+    /// # Errors
+    /// As [`Renderer::picture`]; with quads, [`Settings::depth`] must be set.
+    pub fn layers(
         &mut self,
-        _context: &Context,
-        _shaders: &ShaderSource,
-    ) -> Result<(), Error> {
-        todo!()
+        context: &Context,
+        frame: &Frame,
+        size: [u32; 2],
+    ) -> Result<Layers, Error> {
+        self.draw_until_it_fits(context, frame, size, None)?;
+        let no_depth = || Error::Device("this renderer was built without depth".to_owned());
+        let target = self.target.as_ref().ok_or_else(no_depth)?;
+        let colour = read_floats(context, &target.colour)?;
+        let depth = read_floats(context, target.depth.as_ref().ok_or_else(no_depth)?)?;
+        let expected_depth_m = colour
+            .iter()
+            .zip(&depth)
+            .map(|(c, d)| if c[3] > 0.0 { d[0] / c[3] } else { 0.0 })
+            .collect();
+        let median_depth_m =
+            (self.method == RasterMethod::Tiles).then(|| depth.iter().map(|d| d[1]).collect());
+        Ok(Layers {
+            size,
+            colour,
+            expected_depth_m,
+            median_depth_m,
+        })
     }
-    /// Forgets packed copies of splats that nobody else holds.
+
+    /// Swaps in new shader texts if all of them validate; else keeps the old ones.
+    ///
+    /// # Errors
+    /// [`Error::Shader`] with `file:line:`.
+    pub fn set_shaders(&mut self, context: &Context, shaders: &ShaderSource) -> Result<(), Error> {
+        let front = self.front.rebuilt_pipelines(
+            context,
+            shaders,
+            self.settings.packing,
+            &self.residency,
+        )?;
+        let raster = Raster::new(context, shaders, self.method)?;
+        let compose = Compose::new(context, shaders)?;
+        self.front.set_pipelines(front);
+        self.raster = raster;
+        self.compose = compose;
+        self.settings.shaders = shaders.clone();
+        Ok(())
+    }
+
+    /// Frees packed copies of splats that nobody else holds.
     pub fn release_unused(&mut self) {
-        todo!()
+        self.residency.release_unused();
     }
-    /// Bytes of GPU memory per splat in the current packing (without SH, with SH of each degree 1..3).
-    pub fn bytes_per_splat(&self, _sh_degree: u8) -> u64 {
-        todo!()
+
+    fn draw_until_it_fits(
+        &mut self,
+        context: &Context,
+        frame: &Frame,
+        size: [u32; 2],
+        output: Option<(&wgpu::TextureView, wgpu::TextureFormat)>,
+    ) -> Result<(), Error> {
+        // An earlier frame's reading must not be taken for this one's.
+        if let Some(reading) = self.timing.take(&context.device, true)? {
+            self.learn(reading);
+        }
+        // Survivors grow once, then pairs once; a third round draws.
+        for _ in 0..3 {
+            self.submit(context, frame, size, output)?;
+            let Some(reading) = self.timing.take(&context.device, true)? else {
+                return Ok(());
+            };
+            let counters = reading.counters;
+            self.learn(reading);
+            if counters.visible == counters.visible_total && counters.pairs == counters.pair_total {
+                return Ok(());
+            }
+        }
+        tracing::warn!(
+            "{} of {} splats and {} of {} pairs drawn: the adapter binds no more at once",
+            self.wanted.visible,
+            self.wanted.visible_total,
+            self.wanted.pairs,
+            self.wanted.pair_total
+        );
+        Ok(())
+    }
+
+    fn learn(&mut self, reading: Reading) {
+        self.stats.sorted = u64::from(reading.counters.visible);
+        self.stats.gpu_ms =
+            (!reading.stages.is_empty()).then(|| reading.stages.iter().map(|(_, ms)| ms).sum());
+        self.stats.stages = reading.stages;
+        self.wanted = reading.counters;
+    }
+
+    fn submit(
+        &mut self,
+        context: &Context,
+        frame: &Frame,
+        size: [u32; 2],
+        output: Option<(&wgpu::TextureView, wgpu::TextureFormat)>,
+    ) -> Result<(), Error> {
+        let scope = context
+            .device
+            .push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let fits = self.target.as_ref().is_some_and(|t| t.size_px == size);
+        if !fits {
+            self.target = None;
+            self.target = Some(Target::new(context, self.method, size, self.settings.depth));
+        }
+        let mut plan = self.front.plan(context, &mut self.residency, frame, size)?;
+        self.stats.count = plan.count;
+        self.front
+            .grow_records(context, &plan, self.wanted.visible_total)?;
+        self.raster
+            .grow_pairs(context, &self.front, self.wanted.pair_total)?;
+        plan.view.pair_capacity = self.raster.pair_capacity();
+        let mut encoder = context.device.create_command_encoder(&Default::default());
+        self.front.record(
+            context,
+            &mut self.residency,
+            frame,
+            &mut plan,
+            &mut encoder,
+            &mut self.timing,
+        )?;
+        // Records may have grown on the way; pairs keep one block per 256 records.
+        if self.raster.grow_pairs(context, &self.front, 0)? {
+            plan.view.pair_capacity = self.raster.pair_capacity();
+        }
+        let Some(target) = &self.target else {
+            return Ok(());
+        };
+        self.raster.record(
+            context,
+            &self.front,
+            &plan.view,
+            target,
+            &mut encoder,
+            &mut self.timing,
+        )?;
+        if let Some((view, format)) = output {
+            self.compose.record(
+                context,
+                target,
+                frame.background,
+                view,
+                format,
+                &mut encoder,
+            );
+            self.timing.mark(&mut encoder, "compose");
+        }
+        let reads = self.timing.end(&mut encoder, &self.front.counters);
+        context.queue.submit([encoder.finish()]);
+        if reads {
+            self.timing.request();
+        }
+        match pollster::block_on(scope.pop()) {
+            Some(error) => Err(Error::Device(format!("out of graphics memory: {error}"))),
+            None => Ok(()),
+        }
+    }
+}
+
+const PICTURE_FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
+
+/// Waits until everything submitted is done.
+fn wait(device: &wgpu::Device) -> Result<(), Error> {
+    device
+        .poll(wgpu::PollType::wait_indefinitely())
+        .map(|_| ())
+        .map_err(|error| Error::Device(format!("waiting for the graphics device: {error}")))
+}
+
+/// The bytes of a buffer that is mapped.
+fn read_mapped(buffer: &wgpu::Buffer) -> Result<Vec<u8>, Error> {
+    buffer
+        .get_mapped_range(..)
+        .map(|view| view.to_vec())
+        .map_err(|error| Error::Device(format!("reading back: {error}")))
+}
+
+/// Waits for the map of `buffer` and copies it out.
+fn map_and_read(device: &wgpu::Device, buffer: &wgpu::Buffer) -> Result<Vec<u8>, Error> {
+    // A failed map shows as an error of `get_mapped_range`.
+    buffer.map_async(wgpu::MapMode::Read, .., |_| {});
+    wait(device)?;
+    read_mapped(buffer)
+}
+
+fn readback_buffer(device: &wgpu::Device, size: u64) -> wgpu::Buffer {
+    device.create_buffer(&wgpu::BufferDescriptor {
+        label: Some("readback"),
+        size,
+        usage: wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ,
+        mapped_at_creation: false,
+    })
+}
+
+/// Submits what `encoder` holds and the copy of `bytes` of `buffer`, and leaves a fresh encoder.
+fn read_now(
+    context: &Context,
+    encoder: &mut wgpu::CommandEncoder,
+    buffer: &wgpu::Buffer,
+    bytes: u64,
+) -> Result<Vec<u8>, Error> {
+    let read = readback_buffer(&context.device, bytes);
+    encoder.copy_buffer_to_buffer(buffer, 0, &read, 0, bytes);
+    let fresh = context.device.create_command_encoder(&Default::default());
+    context
+        .queue
+        .submit([std::mem::replace(encoder, fresh).finish()]);
+    map_and_read(&context.device, &read)
+}
+
+/// All bytes of a texture, rows without padding.
+fn read_texture(
+    context: &Context,
+    texture: &wgpu::Texture,
+    bytes_per_pixel: u32,
+) -> Result<Vec<u8>, Error> {
+    let (width, height) = (texture.width(), texture.height());
+    let row = width * bytes_per_pixel;
+    let padded = row.next_multiple_of(wgpu::COPY_BYTES_PER_ROW_ALIGNMENT);
+    let read = readback_buffer(&context.device, u64::from(padded) * u64::from(height));
+    let mut encoder = context.device.create_command_encoder(&Default::default());
+    encoder.copy_texture_to_buffer(
+        texture.as_image_copy(),
+        wgpu::TexelCopyBufferInfo {
+            buffer: &read,
+            layout: wgpu::TexelCopyBufferLayout {
+                offset: 0,
+                bytes_per_row: Some(padded),
+                rows_per_image: None,
+            },
+        },
+        texture.size(),
+    );
+    context.queue.submit([encoder.finish()]);
+    let bytes = map_and_read(&context.device, &read)?;
+    Ok(bytes
+        .chunks_exact(padded as usize)
+        .flat_map(|r| &r[..row as usize])
+        .copied()
+        .collect())
+}
+
+/// A float texture as four f32 a pixel; channels that it lacks are 0.
+fn read_floats(context: &Context, texture: &wgpu::Texture) -> Result<Vec<[f32; 4]>, Error> {
+    let pixels = |bytes: &[u8], width: usize, value: fn(&[u8]) -> f32| {
+        let channels = bytes.len() / width / (texture.width() * texture.height()) as usize;
+        bytes
+            .chunks_exact(width * channels)
+            .map(|pixel| {
+                let mut out = [0.0; 4];
+                out.iter_mut()
+                    .zip(pixel.chunks_exact(width))
+                    .for_each(|(o, b)| *o = value(b));
+                out
+            })
+            .collect()
+    };
+    let full = |b: &[u8]| bytemuck::pod_read_unaligned(b);
+    let half = |b: &[u8]| bytemuck::pod_read_unaligned::<half::f16>(b).to_f32();
+    match texture.format() {
+        wgpu::TextureFormat::Rgba32Float => {
+            Ok(pixels(&read_texture(context, texture, 16)?, 4, full))
+        }
+        wgpu::TextureFormat::Rg32Float => Ok(pixels(&read_texture(context, texture, 8)?, 4, full)),
+        wgpu::TextureFormat::Rgba16Float => {
+            Ok(pixels(&read_texture(context, texture, 8)?, 2, half))
+        }
+        other => Err(Error::Device(format!("{other:?} is not read back"))),
     }
 }

@@ -19,3 +19,20 @@ pub fn data(relative: &str) -> Option<PathBuf> {
     eprintln!("skipped: no sample data at {relative}");
     None
 }
+
+/// The adapter that all tests share, or `None` with a printed skip. With `REQUIRE_GPU=1` a missing
+/// one fails the test.
+pub fn gpu() -> Option<&'static splatstage::gpu::Context> {
+    static CONTEXT: std::sync::OnceLock<Result<splatstage::gpu::Context, String>> =
+        std::sync::OnceLock::new();
+    let context =
+        CONTEXT.get_or_init(|| splatstage::gpu::Context::headless(None).map_err(|e| e.to_string()));
+    match context {
+        Ok(context) => Some(context),
+        Err(error) => {
+            assert!(std::env::var_os("REQUIRE_GPU").is_none(), "{error}");
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}

@@ -2,3 +2,5 @@
 //! skip for a missing adapter or missing data into a failure.
 
 mod given;
+mod picture;
+mod reference;

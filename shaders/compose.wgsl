@@ -1,0 +1,26 @@
+// Stage "compose": splats over the background, to the picture's 8 bits by the target's rounding.
+// The background's alpha is kept; the result's alpha is straight (not multiplied in).
+// CPU twin: src/reference/compose.rs.
+
+struct Compose {
+    // Display space, straight alpha.
+    background: vec4<f32>,
+}
+
+@group(0) @binding(0) var<uniform> compose: Compose;
+@group(0) @binding(1) var splats_in: texture_2d<f32>;
+
+@vertex
+fn corner(@builtin(vertex_index) index: u32) -> @builtin(position) vec4<f32> {
+    // One triangle that covers the picture.
+    return vec4<f32>(f32(index & 1u) * 4.0 - 1.0, f32(index >> 1u) * 4.0 - 1.0, 0.0, 1.0);
+}
+
+@fragment
+fn compose_pixel(@builtin(position) position: vec4<f32>) -> @location(0) vec4<f32> {
+    let front = textureLoad(splats_in, vec2<i32>(position.xy), 0);
+    let behind = compose.background.a * (1.0 - front.a);
+    let alpha = front.a + behind;
+    let colour = front.rgb + compose.background.rgb * behind;
+    return vec4<f32>(select(colour / alpha, vec3<f32>(0.0), alpha <= 0.0), alpha);
+}

@@ -1,0 +1,73 @@
+// What every stage shares: the view, one page of splats placed in it, and the projected record.
+//
+// Spaces: "local" is the splats' own space, "view" is x right, y down, z forward, in metres.
+// Pixels: x right, y down, centres at +0.5. The Rust mirror is src/gpu/uniforms.rs; a test compares
+// the layouts.
+
+struct View {
+    focal_px: vec2<f32>,
+    centre_px: vec2<f32>,
+    size_px: vec2<f32>,
+    // |x/z| and |y/z| are clamped to this in the Jacobian: 1.3 tan(fov/2), as the INRIA trainer does.
+    slope_max: vec2<f32>,
+    near_m: f32,
+    // Workgroups of the culling pass over all pages, and pages.
+    group_count: u32,
+    page_count: u32,
+    // Most survivors that the buffers hold; more are dropped and the host is told.
+    visible_capacity: u32,
+    // Tiles across and down.
+    tile_count: vec2<u32>,
+    // Most (tile, splat) pairs that the buffers hold.
+    pair_capacity: u32,
+    unused: u32,
+}
+
+// One page of one draw. A draw whose splats exceed a binding is split over pages.
+struct Page {
+    // Rotation only; `p_view = scale * view_from_local * (p_local - eye_local)`.
+    view_from_local: mat3x3<f32>,
+    eye_local: vec3<f32>,
+    scale: f32,
+    tint: vec4<f32>,
+    // First workgroup of this page in the culling pass.
+    first_group: u32,
+    // Splats in this page.
+    count: u32,
+    sh_degree: u32,
+    // 1 when opacity is compensated for the dilation.
+    antialiased: u32,
+}
+
+// A splat as it was loaded, activated.
+struct Splat {
+    mean: vec3<f32>,
+    scale: vec3<f32>,
+    rotation: vec4<f32>,
+    opacity: f32,
+    dc: vec3<f32>,
+}
+
+// A projected splat. With (dx, dy) from `mean_px`:
+//   q = (l.x dx + l.y dy)^2 + (l.z dy)^2,   alpha = min(0.99, opacity exp(-q / 2)).
+// `l` is the Cholesky factor of the inverse covariance: a sum of squares keeps needles exact in
+// f32, where the three entries of the inverse itself would cancel.
+struct Footprint {
+    mean_px: vec2<f32>,
+    l: vec3<f32>,
+    depth_m: f32,
+    opacity: f32,
+    // q at which alpha reaches 1/255: 2 ln(255 opacity).
+    q_max: f32,
+    visible: bool,
+}
+
+// Added to the projected covariance, px^2: the trainers' low-pass.
+const DILATION_PX2: f32 = 0.3;
+const ALPHA_MAX: f32 = 0.99;
+const ALPHA_MIN: f32 = 1.0 / 255.0;
+// A pixel is finished before its transmittance falls under this.
+const TRANSMITTANCE_MIN: f32 = 1e-4;
+// exp(-q / 2) = exp2(q * HALF_LOG2_E_NEGATIVE).
+const HALF_LOG2_E_NEGATIVE: f32 = -0.7213475204444817;
+const TILE_PX: u32 = 16u;

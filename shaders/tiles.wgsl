@@ -1,0 +1,188 @@
+// Stage "tiles": from depth-sorted records to one depth-sorted list a tile. `count_pairs` sums the
+// tiles of each block of 256 records, `emit_pairs` writes (tile, record) pairs in depth order; a
+// stable sort by tile follows, then `find_ranges` marks where each tile's list lies.
+// Joined with: shared/types, shared/tile_span.
+
+@group(0) @binding(0) var<uniform> view: View;
+
+struct Counters {
+    visible_total: u32,
+    visible: u32,
+    pair_total: u32,
+    pairs: u32,
+}
+
+@group(1) @binding(0) var<storage, read> counters: Counters;
+// Record numbers by depth, nearest first.
+@group(1) @binding(1) var<storage, read> order: array<u32>;
+@group(1) @binding(2) var<storage, read> record_shape: array<vec4<f32>>;
+@group(1) @binding(3) var<storage, read> record_form: array<vec4<f32>>;
+// Per block of 256 records: counts, then (after the scan) offsets.
+@group(1) @binding(4) var<storage, read_write> block_pairs: array<u32>;
+@group(1) @binding(5) var<storage, read_write> pair_keys: array<u32>;
+@group(1) @binding(6) var<storage, read_write> pair_values: array<u32>;
+
+var<workgroup> scanned: array<u32, 256>;
+var<workgroup> large: array<u32, 256>;
+var<workgroup> large_count: atomic<u32>;
+var<workgroup> large_total: u32;
+var<workgroup> row_scanned: array<u32, 256>;
+
+// Splats that touch more tiles than this are emitted by the whole workgroup.
+const LARGE_TILES: u32 = 48u;
+// Sorts behind every tile; fills a place that two kernels rounded differently.
+const NO_TILE: u32 = 0xffffffffu;
+
+// Inclusive scan over the workgroup.
+fn scan_workgroup(value: u32, lane: u32) -> u32 {
+    scanned[lane] = value;
+    workgroupBarrier();
+    for (var step = 1u; step < 256u; step <<= 1u) {
+        var before = 0u;
+        if lane >= step {
+            before = scanned[lane - step];
+        }
+        workgroupBarrier();
+        scanned[lane] += before;
+        workgroupBarrier();
+    }
+    return scanned[lane];
+}
+
+@compute @workgroup_size(256)
+fn count_pairs(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = group.x * 256u + lane;
+    var count = 0u;
+    if i < counters.visible {
+        count = bitcast<u32>(record_form[order[i]].w);
+    }
+    let sum = scan_workgroup(count, lane);
+    if lane == 255u {
+        block_pairs[group.x] = sum;
+    }
+}
+
+fn write_pair(place: u32, tile: u32, record: u32) {
+    if place < view.pair_capacity {
+        pair_keys[place] = tile;
+        pair_values[place] = record;
+    }
+}
+
+@compute @workgroup_size(256)
+fn emit_pairs(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    if lane == 0u {
+        atomicStore(&large_count, 0u);
+    }
+    let i = group.x * 256u + lane;
+    var record = 0u;
+    var count = 0u;
+    if i < counters.visible {
+        record = order[i];
+        count = bitcast<u32>(record_form[record].w);
+    }
+    let base = block_pairs[group.x];
+    // Ends with a barrier, so `large_count` is set for all.
+    let end = base + scan_workgroup(count, lane);
+    if count > LARGE_TILES {
+        large[atomicAdd(&large_count, 1u)] = lane;
+    } else if count > 0u {
+        let shape = record_shape[record];
+        let l = record_form[record].xyz;
+        let q_max = 2.0 * log(255.0 * shape.w);
+        let rows = tile_rows(shape.xy, l, q_max);
+        var place = end - count;
+        for (var row = rows.x; row < rows.y; row++) {
+            let span = tile_span(shape.xy, l, q_max, row);
+            for (var x = span.x; x < span.y && place < end; x++) {
+                write_pair(place, row * view.tile_count.x + x, record);
+                place++;
+            }
+        }
+        for (; place < end; place++) {
+            write_pair(place, NO_TILE, record);
+        }
+    }
+    workgroupBarrier();
+    if lane == 0u {
+        large_total = atomicLoad(&large_count);
+    }
+    // The order in which large ones are taken does not matter: their places are fixed.
+    let total = workgroupUniformLoad(&large_total);
+    for (var k = 0u; k < total; k++) {
+        let owner = large[k];
+        let i_large = group.x * 256u + owner;
+        let first = base + select(0u, scanned[max(owner, 1u) - 1u], owner > 0u);
+        emit_large(order[i_large], first, base + scanned[owner], lane);
+    }
+}
+
+// One splat by 256 threads: thread = row of tiles, 256 rows (4,096 px) a round.
+fn emit_large(record: u32, first: u32, end: u32, lane: u32) {
+    let shape = record_shape[record];
+    let l = record_form[record].xyz;
+    let q_max = 2.0 * log(255.0 * shape.w);
+    let rows = tile_rows(shape.xy, l, q_max);
+    var round_first = first;
+    for (var round = rows.x; round < rows.y; round += 256u) {
+        let row = round + lane;
+        var span = vec2<u32>(0u);
+        if row < rows.y {
+            span = tile_span(shape.xy, l, q_max, row);
+        }
+        let count = span.y - span.x;
+        row_scanned[lane] = count;
+        workgroupBarrier();
+        for (var step = 1u; step < 256u; step <<= 1u) {
+            var before = 0u;
+            if lane >= step {
+                before = row_scanned[lane - step];
+            }
+            workgroupBarrier();
+            row_scanned[lane] += before;
+            workgroupBarrier();
+        }
+        var place = round_first + row_scanned[lane] - count;
+        for (var x = span.x; x < span.y && place < end; x++) {
+            write_pair(place, row * view.tile_count.x + x, record);
+            place++;
+        }
+        round_first += row_scanned[255];
+        workgroupBarrier();
+    }
+    for (var place = round_first + lane; place < end; place += 256u) {
+        write_pair(place, NO_TILE, record);
+    }
+}
+
+// --- find_ranges: where each tile's list begins and ends ---------------------------------------
+
+@group(1) @binding(0) var<storage, read> range_counters: Counters;
+@group(1) @binding(1) var<storage, read> sorted_tiles: array<u32>;
+// First and one past last, two words a tile; zeroed before.
+@group(1) @binding(2) var<storage, read_write> tile_ranges: array<u32>;
+
+@compute @workgroup_size(256)
+fn find_ranges(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let i = (group.y * 32768u + group.x) * 256u + lane;
+    if i >= range_counters.pairs {
+        return;
+    }
+    let tile = sorted_tiles[i];
+    let tiles = view.tile_count.x * view.tile_count.y;
+    if tile < tiles && (i == 0u || sorted_tiles[i - 1u] != tile) {
+        tile_ranges[tile * 2u] = i;
+    }
+    if tile < tiles && (i + 1u == range_counters.pairs || sorted_tiles[i + 1u] != tile) {
+        tile_ranges[tile * 2u + 1u] = i + 1u;
+    }
+}

@@ -1,0 +1,639 @@
+//! The front end: cull, scan, compact, project, sort. From a frame to depth-ordered records.
+//!
+//! Everything is ordered by draw, page and row until the sort, which is stable, so equal frames
+//! give equal records in an equal order whatever the adapter's timing.
+
+use super::layouts::{Kind, bind, compute, layout, words_buffer};
+use super::residency::Residency;
+use super::shaders::ShaderSource;
+use super::sort::Sorter;
+use super::timing::{Counters, Timing};
+use super::uniforms::{GROUP, Page, View};
+use super::{Context, Error, Packing};
+use crate::frame::Frame;
+use wgpu::BufferUsages as Usage;
+
+/// Distance between two `Page` uniforms, bytes: the largest alignment that WebGPU allows.
+const UNIFORM_STRIDE: u64 = 256;
+/// Words of `arguments` before the first page's dispatch; `PAGE_ARGUMENTS` in scan.wgsl.
+const PAGE_ARGUMENTS: u64 = 12;
+/// Offset of the dispatch over survivors in `arguments`, bytes.
+pub const VISIBLE_DISPATCH: u64 = 16;
+/// Offset of the dispatch over pairs in `arguments`, bytes.
+pub const PAIR_DISPATCH: u64 = 28;
+/// Survivors that the buffers hold before anything is known of a scene.
+const VISIBLE_START: u32 = 262_144;
+
+/// Buffers whose size follows the number of survivors.
+pub struct Records {
+    /// Survivors that fit.
+    pub capacity: u32,
+    /// Row in page of each survivor.
+    visible: wgpu::Buffer,
+    /// mean_px, depth, opacity
+    pub shape: wgpu::Buffer,
+    /// Cholesky factor, tiles touched
+    pub form: wgpu::Buffer,
+    /// colour, row in page
+    pub colour: wgpu::Buffer,
+    /// Depth bits.
+    keys: wgpu::Buffer,
+    /// Record numbers; by depth after the sort.
+    pub order: wgpu::Buffer,
+}
+
+/// Buffers whose size follows the number of splats and pages.
+struct Groups {
+    group_capacity: u32,
+    page_capacity: u32,
+    masks: wgpu::Buffer,
+    /// Counts of survivors per workgroup, then their offsets and the total.
+    counts: wgpu::Buffer,
+    ranges: wgpu::Buffer,
+    uniforms: wgpu::Buffer,
+    /// Indirect arguments; see scan.wgsl.
+    arguments: wgpu::Buffer,
+}
+
+struct Layouts {
+    uniforms: wgpu::BindGroupLayout,
+    cull: wgpu::BindGroupLayout,
+    scan_view: wgpu::BindGroupLayout,
+    scan: wgpu::BindGroupLayout,
+    compact: wgpu::BindGroupLayout,
+    project: wgpu::BindGroupLayout,
+}
+
+struct Pipelines {
+    cull: wgpu::ComputePipeline,
+    scan: wgpu::ComputePipeline,
+    compact: wgpu::ComputePipeline,
+    project: wgpu::ComputePipeline,
+}
+
+struct Bindings {
+    uniforms: wgpu::BindGroup,
+    cull: wgpu::BindGroup,
+    scan_view: wgpu::BindGroup,
+    scan: wgpu::BindGroup,
+    compact: wgpu::BindGroup,
+    project: wgpu::BindGroup,
+}
+
+/// The front end of one renderer.
+pub struct Front {
+    layouts: Layouts,
+    pipelines: Pipelines,
+    sorter: Sorter,
+    groups: Groups,
+    /// Records of the last frame.
+    pub records: Records,
+    /// Sizes of the last frame; see [`Counters`].
+    pub counters: wgpu::Buffer,
+    bindings: Bindings,
+}
+
+/// What a frame needs, before buffers are known to be large enough.
+pub struct Plan {
+    /// The view with all counts but the capacities.
+    pub view: View,
+    pages: Vec<Page>,
+    /// Draw and page number of each entry of `pages`.
+    places: Vec<(usize, usize)>,
+    /// Splats of all draws.
+    pub count: u64,
+}
+
+impl Front {
+    /// Builds layouts, pipelines and small buffers.
+    ///
+    /// # Errors
+    /// A shader that does not validate.
+    pub fn new(
+        context: &Context,
+        shaders: &ShaderSource,
+        packing: Packing,
+        residency: &Residency,
+    ) -> Result<Self, Error> {
+        let device = &context.device;
+        let stage = wgpu::ShaderStages::COMPUTE;
+        let layouts = Layouts {
+            uniforms: layout(
+                device,
+                "view and page",
+                stage,
+                &[Kind::Uniform, Kind::UniformAt(size_of::<Page>() as u64)],
+            ),
+            cull: layout(device, "cull", stage, &[Kind::Write, Kind::Write]),
+            scan_view: layout(device, "scan view", stage, &[Kind::Uniform]),
+            scan: layout(
+                device,
+                "scan",
+                stage,
+                &[Kind::Write, Kind::Write, Kind::Write, Kind::Read],
+            ),
+            compact: layout(
+                device,
+                "compact",
+                stage,
+                &[Kind::Read, Kind::Read, Kind::Write],
+            ),
+            project: layout(
+                device,
+                "project",
+                stage,
+                &[
+                    Kind::Read,
+                    Kind::Read,
+                    Kind::Write,
+                    Kind::Write,
+                    Kind::Write,
+                    Kind::Write,
+                    Kind::Write,
+                ],
+            ),
+        };
+        let pipelines = Pipelines::new(device, shaders, packing, residency, &layouts)?;
+        let counters = words_buffer(device, "counters", 4, Usage::COPY_SRC);
+        let groups = Groups::new(device, 0, 0);
+        let mut sorter = Sorter::new(context);
+        let records = Records::new(device, VISIBLE_START);
+        sorter.prepare(
+            &records.keys,
+            &records.order,
+            &counters,
+            1,
+            records.capacity,
+        )?;
+        let bindings = Bindings::new(device, &layouts, &groups, &records, &counters);
+        Ok(Self {
+            layouts,
+            pipelines,
+            sorter,
+            groups,
+            records,
+            counters,
+            bindings,
+        })
+    }
+
+    /// Builds the pipelines anew from other shader texts; on error nothing changes.
+    ///
+    /// # Errors
+    /// A shader that does not validate.
+    pub fn rebuilt_pipelines(
+        &self,
+        context: &Context,
+        shaders: &ShaderSource,
+        packing: Packing,
+        residency: &Residency,
+    ) -> Result<FrontPipelines, Error> {
+        Pipelines::new(&context.device, shaders, packing, residency, &self.layouts)
+            .map(FrontPipelines)
+    }
+
+    /// Takes pipelines made by [`Front::rebuilt_pipelines`].
+    pub fn set_pipelines(&mut self, pipelines: FrontPipelines) {
+        self.pipelines = pipelines.0;
+    }
+
+    /// Uploads what is not resident yet and lays out pages and workgroups.
+    ///
+    /// # Errors
+    /// The device ran out of memory.
+    pub fn plan(
+        &mut self,
+        context: &Context,
+        residency: &mut Residency,
+        frame: &Frame,
+        size_px: [u32; 2],
+    ) -> Result<Plan, Error> {
+        let mut view = View::new(&frame.camera, size_px);
+        let (mut pages, mut places) = (Vec::new(), Vec::new());
+        let mut count = 0;
+        for (draw_index, draw) in frame.draws.iter().enumerate() {
+            for (page_index, page) in residency.pages(context, &draw.splats)?.iter().enumerate() {
+                pages.push(Page::new(&frame.camera, draw, view.group_count, page.count));
+                places.push((draw_index, page_index));
+                view.group_count += page.count.div_ceil(GROUP);
+                count += u64::from(page.count);
+            }
+        }
+        view.page_count = pages.len() as u32;
+        Ok(Plan {
+            view,
+            pages,
+            places,
+            count,
+        })
+    }
+
+    /// Grows the record buffers so that `visible` survivors fit, if the binding limit allows.
+    /// Returns whether they grew.
+    ///
+    /// # Errors
+    /// The sort library refused the buffers.
+    pub fn grow_records(
+        &mut self,
+        context: &Context,
+        plan: &Plan,
+        visible: u32,
+    ) -> Result<bool, Error> {
+        let limits = context.device.limits();
+        let bytes = limits
+            .max_storage_buffer_binding_size
+            .min(limits.max_buffer_size);
+        let most = u32::try_from(bytes / 16).unwrap_or(u32::MAX);
+        // A quarter more than needed, so that a slow walk does not reallocate every frame.
+        let wanted = visible
+            .saturating_add(visible / 4)
+            .min(plan.count as u32)
+            .min(most);
+        if visible <= self.records.capacity || wanted <= self.records.capacity {
+            return Ok(false);
+        }
+        self.records = Records::new(&context.device, wanted);
+        self.sorter.prepare(
+            &self.records.keys,
+            &self.records.order,
+            &self.counters,
+            1,
+            self.records.capacity,
+        )?;
+        self.bindings = Bindings::new(
+            &context.device,
+            &self.layouts,
+            &self.groups,
+            &self.records,
+            &self.counters,
+        );
+        Ok(true)
+    }
+
+    /// Writes uniforms and records the front end. On adapters where the library sorts, everything
+    /// stays on the GPU; where the host sorts, this submits, waits and leaves a fresh encoder.
+    ///
+    /// # Errors
+    /// The device was lost, or the sort library refused.
+    pub fn record(
+        &mut self,
+        context: &Context,
+        residency: &mut Residency,
+        frame: &Frame,
+        plan: &mut Plan,
+        encoder: &mut wgpu::CommandEncoder,
+        timing: &mut Timing,
+    ) -> Result<(), Error> {
+        self.fit_groups(context, &plan.view);
+        if self.sorter.is_host() {
+            // The host waits for the counts anyway, so survivors always get the room they need.
+            self.record_cull(context, residency, frame, plan, encoder, timing)?;
+            let counters: Counters = self.counters_now(context, encoder)?;
+            if self.grow_records(context, plan, counters.visible_total)? {
+                self.record_cull(context, residency, frame, plan, encoder, timing)?;
+            }
+        } else {
+            self.record_cull(context, residency, frame, plan, encoder, timing)?;
+        }
+        self.record_project(context, residency, frame, plan, encoder)?;
+        timing.mark(encoder, "project");
+        if self.sorter.is_host() {
+            let visible = self.counters_now(context, encoder)?.visible;
+            self.sorter.sort_on_host(
+                context,
+                encoder,
+                &self.records.keys,
+                &self.records.order,
+                visible,
+            )?;
+        } else {
+            self.sorter.record(
+                encoder,
+                &self.records.keys,
+                &self.records.order,
+                &self.counters,
+                1,
+                self.records.capacity,
+            )?;
+        }
+        timing.mark(encoder, "sort");
+        Ok(())
+    }
+
+    /// The uniform buffer, whose first bytes are the `View`.
+    pub fn uniforms(&self) -> &wgpu::Buffer {
+        &self.groups.uniforms
+    }
+
+    /// Indirect arguments; see [`VISIBLE_DISPATCH`] and [`PAIR_DISPATCH`].
+    pub fn arguments(&self) -> &wgpu::Buffer {
+        &self.groups.arguments
+    }
+
+    fn fit_groups(&mut self, context: &Context, view: &View) {
+        if view.group_count <= self.groups.group_capacity
+            && view.page_count <= self.groups.page_capacity
+        {
+            return;
+        }
+        self.groups = Groups::new(
+            &context.device,
+            view.group_count.max(self.groups.group_capacity),
+            view.page_count.max(self.groups.page_capacity),
+        );
+        self.bindings = Bindings::new(
+            &context.device,
+            &self.layouts,
+            &self.groups,
+            &self.records,
+            &self.counters,
+        );
+    }
+
+    fn record_cull(
+        &self,
+        context: &Context,
+        residency: &mut Residency,
+        frame: &Frame,
+        plan: &mut Plan,
+        encoder: &mut wgpu::CommandEncoder,
+        timing: &mut Timing,
+    ) -> Result<(), Error> {
+        plan.view.visible_capacity = self.records.capacity;
+        let mut bytes = vec![0_u8; (UNIFORM_STRIDE as usize) * (plan.pages.len() + 1)];
+        bytes[..size_of::<View>()].copy_from_slice(bytemuck::bytes_of(&plan.view));
+        let ranges: Vec<[u32; 2]> = plan
+            .pages
+            .iter()
+            .map(|p| [p.first_group, p.count.div_ceil(GROUP)])
+            .collect();
+        for (page, slot) in plan
+            .pages
+            .iter()
+            .zip(bytes.chunks_exact_mut(UNIFORM_STRIDE as usize).skip(1))
+        {
+            slot[..size_of::<Page>()].copy_from_slice(bytemuck::bytes_of(page));
+        }
+        context.queue.write_buffer(&self.groups.uniforms, 0, &bytes);
+        context
+            .queue
+            .write_buffer(&self.groups.ranges, 0, bytemuck::cast_slice(&ranges));
+        timing.begin(encoder);
+        {
+            let mut pass = encoder.begin_compute_pass(&pass_named("cull"));
+            pass.set_pipeline(&self.pipelines.cull);
+            pass.set_bind_group(2, &self.bindings.cull, &[]);
+            self.each_page(
+                context,
+                residency,
+                frame,
+                plan,
+                &mut pass,
+                |pass, page, _| {
+                    pass.dispatch_workgroups(page.count.div_ceil(GROUP), 1, 1);
+                },
+            )?;
+        }
+        timing.mark(encoder, "cull");
+        {
+            let mut pass = encoder.begin_compute_pass(&pass_named("scan"));
+            pass.set_pipeline(&self.pipelines.scan);
+            pass.set_bind_group(0, &self.bindings.scan_view, &[]);
+            pass.set_bind_group(1, &self.bindings.scan, &[]);
+            pass.dispatch_workgroups(1, 1, 1);
+        }
+        timing.mark(encoder, "scan");
+        Ok(())
+    }
+
+    fn record_project(
+        &self,
+        context: &Context,
+        residency: &mut Residency,
+        frame: &Frame,
+        plan: &Plan,
+        encoder: &mut wgpu::CommandEncoder,
+    ) -> Result<(), Error> {
+        let mut pass = encoder.begin_compute_pass(&pass_named("project"));
+        pass.set_pipeline(&self.pipelines.compact);
+        pass.set_bind_group(2, &self.bindings.compact, &[]);
+        self.each_page(
+            context,
+            residency,
+            frame,
+            plan,
+            &mut pass,
+            |pass, page, _| {
+                pass.dispatch_workgroups(page.count.div_ceil(GROUP), 1, 1);
+            },
+        )?;
+        pass.set_pipeline(&self.pipelines.project);
+        pass.set_bind_group(2, &self.bindings.project, &[]);
+        self.each_page(
+            context,
+            residency,
+            frame,
+            plan,
+            &mut pass,
+            |pass, _, index| {
+                let at = (PAGE_ARGUMENTS + index * 3) * 4;
+                pass.dispatch_workgroups_indirect(&self.groups.arguments, at);
+            },
+        )
+    }
+
+    fn each_page(
+        &self,
+        context: &Context,
+        residency: &mut Residency,
+        frame: &Frame,
+        plan: &Plan,
+        pass: &mut wgpu::ComputePass<'_>,
+        mut dispatch: impl FnMut(&mut wgpu::ComputePass<'_>, &Page, u64),
+    ) -> Result<(), Error> {
+        for (index, (page, (draw, page_index))) in (0..).zip(plan.pages.iter().zip(&plan.places)) {
+            let buffers = &residency.pages(context, &frame.draws[*draw].splats)?[*page_index];
+            let offset = (UNIFORM_STRIDE * (index + 1)) as u32;
+            pass.set_bind_group(0, &self.bindings.uniforms, &[offset]);
+            pass.set_bind_group(1, &buffers.bindings, &[]);
+            dispatch(pass, page, index);
+        }
+        Ok(())
+    }
+
+    /// Submits what is recorded, waits, and reads the counters.
+    fn counters_now(
+        &self,
+        context: &Context,
+        encoder: &mut wgpu::CommandEncoder,
+    ) -> Result<Counters, Error> {
+        let bytes = super::read_now(
+            context,
+            encoder,
+            &self.counters,
+            size_of::<Counters>() as u64,
+        )?;
+        Ok(bytemuck::pod_read_unaligned(&bytes))
+    }
+}
+
+/// Pipelines made from new shader texts and not yet in use.
+pub struct FrontPipelines(Pipelines);
+
+impl Pipelines {
+    fn new(
+        device: &wgpu::Device,
+        shaders: &ShaderSource,
+        packing: Packing,
+        residency: &Residency,
+        layouts: &Layouts,
+    ) -> Result<Self, Error> {
+        let splats = match packing {
+            Packing::Packed => "shared/splat_packed.wgsl",
+            Packing::Float => "shared/splat_float.wgsl",
+        };
+        let project = shaders.module(
+            device,
+            "project",
+            &[
+                "shared/types.wgsl",
+                splats,
+                "shared/footprint.wgsl",
+                "shared/tile_span.wgsl",
+                "shared/sh.wgsl",
+                "project.wgsl",
+            ],
+        )?;
+        let scan = shaders.module(device, "scan", &["shared/types.wgsl", "scan.wgsl"])?;
+        let over_pages = |entry, own| {
+            compute(
+                device,
+                &project,
+                entry,
+                &[&layouts.uniforms, &residency.layout, own],
+            )
+        };
+        Ok(Self {
+            cull: over_pages("cull", &layouts.cull),
+            compact: over_pages("compact", &layouts.compact),
+            project: over_pages("project", &layouts.project),
+            scan: compute(
+                device,
+                &scan,
+                "scan_visible",
+                &[&layouts.scan_view, &layouts.scan],
+            ),
+        })
+    }
+}
+
+impl Records {
+    fn new(device: &wgpu::Device, capacity: u32) -> Self {
+        let n = u64::from(capacity);
+        Self {
+            capacity,
+            visible: words_buffer(device, "visible", n, Usage::empty()),
+            shape: words_buffer(device, "record shape", n * 4, Usage::empty()),
+            form: words_buffer(device, "record form", n * 4, Usage::empty()),
+            colour: words_buffer(device, "record colour", n * 4, Usage::empty()),
+            keys: words_buffer(device, "depth keys", n, Usage::COPY_SRC),
+            order: words_buffer(device, "depth order", n, Usage::COPY_DST),
+        }
+    }
+}
+
+impl Groups {
+    fn new(device: &wgpu::Device, group_capacity: u32, page_capacity: u32) -> Self {
+        let (groups, pages) = (u64::from(group_capacity), u64::from(page_capacity));
+        Self {
+            group_capacity,
+            page_capacity,
+            masks: words_buffer(device, "cull masks", groups * 8, Usage::empty()),
+            counts: words_buffer(device, "cull counts", groups + 1, Usage::empty()),
+            ranges: words_buffer(device, "page ranges", pages * 2, Usage::COPY_DST),
+            uniforms: device.create_buffer(&wgpu::BufferDescriptor {
+                label: Some("view and pages"),
+                size: UNIFORM_STRIDE * (pages + 2),
+                usage: Usage::UNIFORM | Usage::COPY_DST,
+                mapped_at_creation: false,
+            }),
+            arguments: words_buffer(
+                device,
+                "indirect arguments",
+                PAGE_ARGUMENTS + pages * 3,
+                Usage::INDIRECT,
+            ),
+        }
+    }
+}
+
+impl Bindings {
+    fn new(
+        device: &wgpu::Device,
+        layouts: &Layouts,
+        groups: &Groups,
+        records: &Records,
+        counters: &wgpu::Buffer,
+    ) -> Self {
+        let whole = wgpu::Buffer::as_entire_binding;
+        let at_start = |size: usize| {
+            wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+                buffer: &groups.uniforms,
+                offset: 0,
+                size: std::num::NonZeroU64::new(size as u64),
+            })
+        };
+        Self {
+            uniforms: bind(
+                device,
+                &layouts.uniforms,
+                &[at_start(size_of::<View>()), at_start(size_of::<Page>())],
+            ),
+            cull: bind(
+                device,
+                &layouts.cull,
+                &[whole(&groups.masks), whole(&groups.counts)],
+            ),
+            scan_view: bind(device, &layouts.scan_view, &[at_start(size_of::<View>())]),
+            scan: bind(
+                device,
+                &layouts.scan,
+                &[
+                    whole(&groups.counts),
+                    whole(counters),
+                    whole(&groups.arguments),
+                    whole(&groups.ranges),
+                ],
+            ),
+            compact: bind(
+                device,
+                &layouts.compact,
+                &[
+                    whole(&groups.masks),
+                    whole(&groups.counts),
+                    whole(&records.visible),
+                ],
+            ),
+            project: bind(
+                device,
+                &layouts.project,
+                &[
+                    whole(&records.visible),
+                    whole(&groups.counts),
+                    whole(&records.shape),
+                    whole(&records.form),
+                    whole(&records.colour),
+                    whole(&records.keys),
+                    whole(&records.order),
+                ],
+            ),
+        }
+    }
+}
+
+fn pass_named(label: &str) -> wgpu::ComputePassDescriptor<'_> {
+    wgpu::ComputePassDescriptor {
+        label: Some(label),
+        timestamp_writes: None,
+    }
+}

@@ -1,0 +1,158 @@
+//! Packed copies of splats on the GPU, one per `Arc`, split into pages below the binding limit.
+//!
+//! A copy lives as long as somebody outside holds the `Arc`; [`Residency::release_unused`] frees
+//! the rest, so loading one scene after the other does not pile up.
+
+use super::layouts::{Kind, bind, layout, words_buffer};
+use super::uniforms::GROUP;
+use super::{Context, Error, Packing, pack};
+use crate::scene::Splats;
+use std::sync::{Arc, Weak};
+
+/// One page: as many splats as one binding holds.
+pub struct PageBuffers {
+    /// Splats and SH, bound as group 1 of the front end.
+    pub bindings: wgpu::BindGroup,
+    /// Splats in it.
+    pub count: u32,
+}
+
+struct Resident {
+    splats: Weak<Splats>,
+    pages: Vec<PageBuffers>,
+}
+
+/// All packed copies.
+pub struct Residency {
+    packing: Packing,
+    /// Layout of group 1 of the front end.
+    pub layout: wgpu::BindGroupLayout,
+    residents: Vec<Resident>,
+}
+
+/// Splats packed and sent at a time: 8 MiB, so that staging memory stays small beside the scene.
+const UPLOAD_ROWS: usize = 262_144;
+/// Uploads between two waits, which let wgpu give its staging memory back.
+const UPLOADS_IN_FLIGHT: usize = 4;
+
+impl Residency {
+    /// An empty residency.
+    pub fn new(device: &wgpu::Device, packing: Packing) -> Self {
+        Self {
+            packing,
+            layout: layout(
+                device,
+                "page",
+                wgpu::ShaderStages::COMPUTE,
+                &[Kind::Read, Kind::Read],
+            ),
+            residents: Vec::new(),
+        }
+    }
+
+    /// Makes sure that `splats` are on the GPU and returns their pages.
+    ///
+    /// # Errors
+    /// The device ran out of memory.
+    pub fn pages(
+        &mut self,
+        context: &Context,
+        splats: &Arc<Splats>,
+    ) -> Result<&[PageBuffers], Error> {
+        let found = self
+            .residents
+            .iter()
+            .position(|r| std::ptr::eq(r.splats.as_ptr(), Arc::as_ptr(splats)));
+        let index = match found {
+            Some(index) => index,
+            None => {
+                let pages = self.upload(context, splats)?;
+                self.residents.push(Resident {
+                    splats: Arc::downgrade(splats),
+                    pages,
+                });
+                self.residents.len() - 1
+            }
+        };
+        Ok(&self.residents[index].pages)
+    }
+
+    /// Frees the copies of splats that nobody holds any more.
+    pub fn release_unused(&mut self) {
+        self.residents.retain(|r| r.splats.strong_count() > 0);
+    }
+
+    /// Splats of `sh_degree` that fit one binding, a whole number of workgroups.
+    fn page_rows(&self, limits: &wgpu::Limits, sh_degree: u8) -> usize {
+        let words = pack::splat_words(self.packing).max(pack::sh_words(self.packing, sh_degree));
+        let bytes = limits
+            .max_storage_buffer_binding_size
+            .min(limits.max_buffer_size);
+        // 65,535 workgroups of 256 are the most that one dimension of a dispatch takes.
+        let most = (bytes / (words as u64 * 4)).min(65_535 * u64::from(GROUP)) as usize;
+        (most / GROUP as usize).max(1) * GROUP as usize
+    }
+
+    fn upload(&self, context: &Context, splats: &Splats) -> Result<Vec<PageBuffers>, Error> {
+        let Context { device, queue, .. } = context;
+        let scope = device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let rows = self.page_rows(&device.limits(), splats.sh_degree);
+        let (words, sh_words) = (
+            pack::splat_words(self.packing),
+            pack::sh_words(self.packing, splats.sh_degree),
+        );
+        let mut pages = Vec::new();
+        let mut uploads = 0;
+        for first in (0..splats.len()).step_by(rows) {
+            let count = rows.min(splats.len() - first);
+            let buffer = words_buffer(
+                device,
+                "splats",
+                (count * words) as u64,
+                wgpu::BufferUsages::COPY_DST,
+            );
+            let sh = words_buffer(
+                device,
+                "sh",
+                (count * sh_words) as u64,
+                wgpu::BufferUsages::COPY_DST,
+            );
+            for start in (0..count).step_by(UPLOAD_ROWS) {
+                let n = UPLOAD_ROWS.min(count - start);
+                let packed = pack::pack(splats, self.packing, first + start, n);
+                queue.write_buffer(
+                    &buffer,
+                    (start * words * 4) as u64,
+                    bytemuck::cast_slice(&packed),
+                );
+                let packed = pack::pack_sh(splats, self.packing, first + start, n);
+                queue.write_buffer(
+                    &sh,
+                    (start * sh_words * 4) as u64,
+                    bytemuck::cast_slice(&packed),
+                );
+                queue.submit([]);
+                uploads += 1;
+                if uploads % UPLOADS_IN_FLIGHT == 0 {
+                    super::wait(device)?;
+                }
+            }
+            pages.push(PageBuffers {
+                bindings: bind(
+                    device,
+                    &self.layout,
+                    &[buffer.as_entire_binding(), sh.as_entire_binding()],
+                ),
+                count: count as u32,
+            });
+        }
+        super::wait(device)?;
+        match pollster::block_on(scope.pop()) {
+            Some(error) => Err(Error::Device(format!(
+                "{} splats do not fit the graphics memory: {error}",
+                splats.len()
+            ))),
+            None => Ok(pages),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! WGSL texts: the embedded set, files on disk over it, and errors at the author's own line.
+//!
+//! A module is a list of files joined in order; there is no import syntax to learn. Validation
+//! errors are mapped back to file and line of the part they are in.
+
+use super::Error;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+macro_rules! embedded {
+    ($($name:literal),* $(,)?) => {
+        /// Every WGSL file of the product, by its name below `shaders/`.
+        pub const EMBEDDED: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!("../../shaders/", $name)))),*];
+    };
+}
+
+embedded![
+    "shared/types.wgsl",
+    "shared/splat_packed.wgsl",
+    "shared/splat_float.wgsl",
+    "shared/footprint.wgsl",
+    "shared/tile_span.wgsl",
+    "shared/sh.wgsl",
+    "project.wgsl",
+    "scan.wgsl",
+    "tiles.wgsl",
+    "raster_tiles.wgsl",
+    "raster_quads.wgsl",
+    "compose.wgsl",
+];
+
+/// WGSL texts by file name. The default is the embedded set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShaderSource {
+    /// Texts that stand in for embedded ones.
+    overrides: BTreeMap<String, String>,
+    /// How to name the folder in messages.
+    folder: String,
+}
+
+impl ShaderSource {
+    /// The embedded set, with every file of that set that `dir` has taken from there.
+    ///
+    /// # Errors
+    /// `dir` is no folder, or a file in it cannot be read as text.
+    pub fn from_dir(dir: &Path) -> std::io::Result<Self> {
+        if !dir.is_dir() {
+            return Err(std::io::Error::new(
+                std::io::ErrorKind::NotFound,
+                format!("{} is not a folder", dir.display()),
+            ));
+        }
+        let mut overrides = BTreeMap::new();
+        for (name, _) in EMBEDDED {
+            match std::fs::read_to_string(dir.join(name)) {
+                Ok(text) => {
+                    overrides.insert((*name).to_owned(), text);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    return Err(std::io::Error::new(
+                        error.kind(),
+                        format!("{}: {error}", dir.join(name).display()),
+                    ));
+                }
+            }
+        }
+        Ok(Self {
+            overrides,
+            folder: dir.display().to_string(),
+        })
+    }
+
+    /// The text of one file.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.overrides.get(name).map(String::as_str).or_else(|| {
+            EMBEDDED
+                .iter()
+                .find(|(embedded, _)| *embedded == name)
+                .map(|(_, text)| *text)
+        })
+    }
+
+    /// Builds the module that joins `parts` (file names, or literal text where it holds a line
+    /// break).
+    ///
+    /// # Errors
+    /// [`Error::Shader`] with `file:line:` of the part that does not validate.
+    pub(super) fn module(
+        &self,
+        device: &wgpu::Device,
+        label: &str,
+        parts: &[&str],
+    ) -> Result<wgpu::ShaderModule, Error> {
+        let mut joined = String::new();
+        // First line (from 1) of each part in the joined text, with the part's name.
+        let mut starts: Vec<(u32, &str)> = Vec::new();
+        for part in parts {
+            let first = u32::try_from(joined.lines().count()).unwrap_or(u32::MAX) + 1;
+            let (name, text) = if part.contains('\n') {
+                ("generated declarations", *part)
+            } else {
+                let text = self.text(part).ok_or_else(|| Error::Shader {
+                    message: format!("{part}:1: there is no such shader file"),
+                })?;
+                (*part, text)
+            };
+            starts.push((first, name));
+            joined.push_str(text);
+            if !joined.ends_with('\n') {
+                joined.push('\n');
+            }
+        }
+        let scope = device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: Some(label),
+            source: wgpu::ShaderSource::Wgsl(Cow::Owned(joined)),
+        });
+        let failure = pollster::block_on(scope.pop());
+        let Some(failure) = failure else {
+            return Ok(module);
+        };
+        let info = pollster::block_on(module.get_compilation_info());
+        let message = info
+            .messages
+            .iter()
+            .find(|m| m.message_type == wgpu::CompilationMessageType::Error)
+            .map_or_else(
+                || format!("{label}: {failure}"),
+                |m| {
+                    let line = m.location.map_or(1, |l| l.line_number);
+                    let (first, name) = starts
+                        .iter()
+                        .rev()
+                        .find(|(first, _)| *first <= line)
+                        .copied()
+                        .unwrap_or((1, label));
+                    let file = if self.overrides.contains_key(name) {
+                        format!("{}/{name}", self.folder)
+                    } else {
+                        format!("shaders/{name}")
+                    };
+                    format!("{file}:{}: {}", line - first + 1, m.message)
+                },
+            );
+        Err(Error::Shader { message })
+    }
+}
