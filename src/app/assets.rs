@@ -137,7 +137,7 @@ impl AssetCache {
     /// The splats of one entry of an opened zip or other container, which lies at `path` on disk.
     ///
     /// # Errors
-    /// Those of [`formats::load_entry`].
+    /// Those of [`formats::load_in`].
     pub fn load_entry(
         self: &Arc<Self>,
         path: &Path,
@@ -152,7 +152,7 @@ impl AssetCache {
             axes,
         };
         self.load_with(path, Some(entry), &options, |progress| {
-            formats::load_entry(container, entry, &options, progress)
+            formats::load_in(container, entry, &options, progress)
         })
     }
 

@@ -6,10 +6,16 @@
 pub mod assets;
 pub mod atomic;
 pub mod builtin;
+pub mod doctor;
 pub mod input;
+pub mod interrupt;
 pub mod live;
+pub mod movie;
+pub mod offline;
 pub mod orientation;
 pub mod overlay;
+pub mod paths;
+pub mod progress;
 pub mod recent;
 pub mod screen;
 pub mod session;
@@ -18,10 +24,19 @@ pub mod viewpoint;
 pub mod watch;
 pub mod window;
 
+pub use offline::DrawOptions;
 pub use session::{CameraOptions, SceneOptions, Session};
+pub use window::{PlayOptions, play};
 
 /// The command line or a caller asked for something that makes no sense (exit code 2), as opposed
 /// to work that failed (exit code 1).
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Usage(pub String);
+
+/// Whether a window can be opened: everywhere but on a Unix without a display server.
+#[must_use]
+pub fn has_display() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    !cfg!(all(unix, not(target_os = "macos"))) || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")
+}

@@ -3,7 +3,7 @@
 //! A list that cannot be read or written never stops a scene from playing: it starts empty, and the
 //! reason is logged.
 
-use super::atomic;
+use super::{atomic, paths};
 use std::path::{Path, PathBuf};
 
 /// As many as there are digit keys.
@@ -21,9 +21,8 @@ impl Recent {
     /// The user's own list.
     #[must_use]
     pub fn of_user() -> Self {
-        let dirs = directories::ProjectDirs::from("", "", "splatstage");
-        dirs.map_or_else(Self::default, |d| {
-            Self::read(&d.config_dir().join("recent.json"))
+        paths::config_folder().map_or_else(Self::default, |folder| {
+            Self::read(&folder.join("recent.json"))
         })
     }
 

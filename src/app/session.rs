@@ -11,7 +11,8 @@ use super::assets::{Asset, AssetCache};
 use super::builtin::{self, Builtin};
 use super::watch::ContentHash;
 use super::{Usage, orientation};
-use crate::formats::{self, Code, Container, Format};
+use crate::formats::container::{self, Container};
+use crate::formats::{self, Code, Format};
 use crate::frame::{Event, Frame, Input};
 use crate::scene::{Axes, Splats};
 use crate::script::{self, Assets, Files, Script, Setup};
@@ -123,7 +124,7 @@ impl Session {
         let root = match &source {
             Source::Builtin((_, files)) => Root::Embedded(files),
             Source::Plain(_) => Root::Embedded(viewer()?.1),
-            Source::Folder(path) | Source::Zip(path) => Root::Opened(formats::open(path)?),
+            Source::Folder(path) | Source::Zip(path) => Root::Opened(open(path)?),
         };
         let plain = match &source {
             Source::Plain(path) => Some((plain_name(path), path.clone())),
@@ -412,7 +413,7 @@ fn resolve(scene: &str) -> anyhow::Result<(Source, String)> {
     }
     let path = PathBuf::from(scene);
     let viewer_entry = || ENTRIES[0].to_owned();
-    if formats::is_url(&path) {
+    if scene.contains("://") {
         bail!(formats::Error {
             code: Code::IsUrl,
             message: "this is a URL: download it first, then name the file".to_owned(),
@@ -449,7 +450,7 @@ fn resolve(scene: &str) -> anyhow::Result<(Source, String)> {
         return Ok((Source::Folder(folder), entry.unwrap_or_else(viewer_entry)));
     }
     if formats::detect(&path)? == Format::Stage {
-        let container = formats::open(&path)?;
+        let container = open(&path)?;
         let entry = ENTRIES
             .iter()
             .find(|entry| container.contains(entry))
@@ -457,6 +458,16 @@ fn resolve(scene: &str) -> anyhow::Result<(Source, String)> {
         return Ok((Source::Zip(path), (*entry).to_owned()));
     }
     Ok((Source::Plain(path), viewer_entry()))
+}
+
+/// A scene folder, or a zip of one.
+fn open(path: &Path) -> anyhow::Result<Box<dyn Container>> {
+    let name = path.display().to_string();
+    if path.is_dir() {
+        return Ok(Box::new(container::Folder::new(path, name)));
+    }
+    let bytes = std::fs::read(path).with_context(|| format!("{name}: cannot read"))?;
+    Ok(Box::new(container::Zip::new(bytes, name)?))
 }
 
 /// A scene's text and data files.

@@ -183,7 +183,7 @@ impl App {
         Ok(app)
     }
 
-    fn watch_again(&mut self) {
+    fn watch_again(&self) {
         let Some(watch) = &self.watch else {
             return;
         };
@@ -265,7 +265,7 @@ impl App {
             Ok(()) => {
                 self.recent.add(&scene);
                 self.options.scene = options;
-                if let Some(view) = &mut self.view {
+                if let Some(view) = &self.view {
                     view.window.set_title(&self.title());
                 }
             }

@@ -1,6 +1,8 @@
 //! The integration tests, one binary: `cargo test`. `REQUIRE_GPU=1` and `REQUIRE_DATA=1` turn a
 //! skip for a missing adapter or missing data into a failure.
 
+mod cli;
 mod given;
 mod picture;
 mod reference;
+mod tidy;
