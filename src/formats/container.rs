@@ -1,7 +1,14 @@
-//! Where named bytes come from: a folder, a zip, memory.
+//! Where named bytes come from: a folder, a zip, memory. Nothing is ever unpacked to disk.
+//!
+//! Names are checked by [`clean_name`] in all three, so that a hostile archive or manifest cannot
+//! reach outside (bugs of the kind "zip slip"). A zip is read from memory; entries stored without
+//! compression are lent out without a copy, deflated ones are inflated under a cap.
 
-use super::Error;
+use super::{Code, ENTRY_BYTES_MAX, Error, Place};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
 
 /// Named entries, read whole. Names use `/`, are relative and never lead outside.
 pub trait Container: Send + Sync {
@@ -16,4 +23,413 @@ pub trait Container: Send + Sync {
     /// # Errors
     /// Not there, unsafe name, larger than `bytes_max`, or unreadable.
     fn read(&self, entry: &str, bytes_max: u64) -> Result<Cow<'_, [u8]>, Error>;
+    /// The place of one entry, for messages.
+    fn place(&self, entry: &str) -> Place {
+        Place::file(self.name()).entry(entry)
+    }
+}
+
+/// Entries that a container may have; a streamed scan of 100 million splats has some 1,500.
+pub const ENTRIES_MAX: usize = 100_000;
+/// How often larger than its compressed bytes an entry may be. Deflate ends at 1032:1 and only for
+/// constant data; meshes, texts and splats stay below 50:1.
+pub const INFLATE_RATIO_MAX: u64 = 250;
+/// Entries up to this size may have any ratio: half a megabyte harms nobody.
+pub const INFLATE_FLOOR_BYTES: u64 = 512 << 10;
+/// Folders inside folders that a listing follows.
+const FOLDER_DEPTH_MAX: usize = 16;
+
+/// The name without `.` parts, or the reason why it is refused: empty, absolute, with a drive
+/// letter, a backslash, a zero byte or a `..` part.
+///
+/// # Errors
+/// The reason, to stand after the name.
+pub fn clean_name(name: &str) -> Result<String, &'static str> {
+    if name.starts_with('/') {
+        return Err("is an absolute path");
+    }
+    if name.contains('\\') {
+        return Err("has a backslash");
+    }
+    if name.contains('\0') {
+        return Err("has a zero byte");
+    }
+    if name.as_bytes().get(1) == Some(&b':') {
+        return Err("starts with a drive letter");
+    }
+    let mut clean = String::with_capacity(name.len());
+    for part in name.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => return Err("leads outside with '..'"),
+            _ => {
+                if !clean.is_empty() {
+                    clean.push('/');
+                }
+                clean.push_str(part);
+            }
+        }
+    }
+    if clean.is_empty() {
+        return Err("is empty");
+    }
+    Ok(clean)
+}
+
+/// Files that macOS adds to folders and archives and that hold nothing of the author's.
+#[must_use]
+pub fn is_system_litter(name: &str) -> bool {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    name.starts_with("__MACOSX/") || last == ".DS_Store" || last.starts_with("._")
+}
+
+fn checked(place: &Place, entry: &str) -> Result<String, Error> {
+    clean_name(entry).map_err(|reason| {
+        place.error(
+            Code::UnsafeName,
+            format!("the name {reason}; names inside a folder or archive must stay inside it"),
+        )
+    })
+}
+
+fn not_there(place: &Place) -> Error {
+    place.error(Code::NotFound, "is named but not there")
+}
+
+fn over_limit(place: &Place, bytes: u64, bytes_max: u64) -> Error {
+    place.too_large(format!(
+        "holds {bytes} bytes where at most {bytes_max} are read"
+    ))
+}
+
+/// A folder on disk.
+#[derive(Debug, Clone)]
+pub struct Folder {
+    root: PathBuf,
+    name: String,
+}
+
+impl Folder {
+    /// The folder at `root`, called `name` in messages. Nothing is read yet.
+    #[must_use]
+    pub fn new(root: &Path, name: impl Into<String>) -> Self {
+        Self {
+            root: root.to_path_buf(),
+            name: name.into(),
+        }
+    }
+
+    fn list(&self, relative: &str, depth: usize, found: &mut Vec<String>) {
+        let Ok(entries) = std::fs::read_dir(self.root.join(relative)) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            if found.len() >= ENTRIES_MAX {
+                return;
+            }
+            let (Ok(kind), Ok(last)) = (entry.file_type(), entry.file_name().into_string()) else {
+                continue;
+            };
+            let name = if relative.is_empty() {
+                last
+            } else {
+                format!("{relative}/{last}")
+            };
+            // A link to a folder is not followed: it may lead back up and never end.
+            if kind.is_dir() {
+                if depth < FOLDER_DEPTH_MAX {
+                    self.list(&name, depth + 1, found);
+                }
+            } else if !is_system_litter(&name) {
+                found.push(name);
+            }
+        }
+    }
+}
+
+impl Container for Folder {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn entries(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        self.list("", 0, &mut found);
+        found.sort_unstable();
+        found
+    }
+
+    fn contains(&self, entry: &str) -> bool {
+        clean_name(entry).is_ok_and(|entry| self.root.join(entry).is_file())
+    }
+
+    fn read(&self, entry: &str, bytes_max: u64) -> Result<Cow<'_, [u8]>, Error> {
+        let place = self.place(entry);
+        let path = self.root.join(checked(&place, entry)?);
+        read_file(&path, bytes_max, &place, &|_| ()).map(Cow::Owned)
+    }
+}
+
+/// Reads a regular file of at most `bytes_max` bytes, telling `progress` how far it is.
+pub(crate) fn read_file(
+    path: &Path,
+    bytes_max: u64,
+    place: &Place,
+    progress: super::Progress<'_>,
+) -> Result<Vec<u8>, Error> {
+    // 16 MiB: large enough to run at the speed of the disk, small enough to show movement.
+    const BLOCK_BYTES: u64 = 16 << 20;
+    // Asked before opening: opening a named pipe would wait for a writer.
+    let metadata = std::fs::metadata(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => place.error(Code::NotFound, "no such file"),
+        _ => place.io("opening", &e),
+    })?;
+    if !metadata.is_file() {
+        return Err(place.error(Code::NotFound, "is not a regular file"));
+    }
+    let length = metadata.len();
+    if length > bytes_max {
+        return Err(over_limit(place, length, bytes_max));
+    }
+    let mut file = std::fs::File::open(path).map_err(|e| place.io("opening", &e))?;
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+    loop {
+        let got = (&mut file)
+            .take(BLOCK_BYTES)
+            .read_to_end(&mut bytes)
+            .map_err(|e| place.io("reading", &e))?;
+        let total = bytes.len() as u64;
+        if total > bytes_max {
+            return Err(over_limit(place, total, bytes_max));
+        }
+        if got == 0 {
+            return Ok(bytes);
+        }
+        progress((total as f32 / length.max(1) as f32).min(1.0));
+    }
+}
+
+/// Entries in memory, for scenes that are built in and for tests.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    name: String,
+    entries: BTreeMap<String, Vec<u8>>,
+}
+
+impl Memory {
+    /// No entries yet; `name` is what messages call it.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            entries: BTreeMap::new(),
+        }
+    }
+
+    /// Adds or replaces an entry. The name is not checked here: reading it is what is refused.
+    #[must_use]
+    pub fn with(mut self, entry: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
+        self.entries.insert(entry.into(), bytes.into());
+        self
+    }
+}
+
+impl Container for Memory {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn entries(&self) -> Vec<String> {
+        self.entries.keys().cloned().collect()
+    }
+
+    fn contains(&self, entry: &str) -> bool {
+        clean_name(entry).is_ok_and(|entry| self.entries.contains_key(&entry))
+    }
+
+    fn read(&self, entry: &str, bytes_max: u64) -> Result<Cow<'_, [u8]>, Error> {
+        let place = self.place(entry);
+        let clean = checked(&place, entry)?;
+        let bytes = self.entries.get(&clean).ok_or_else(|| not_there(&place))?;
+        if bytes.len() as u64 > bytes_max {
+            return Err(over_limit(&place, bytes.len() as u64, bytes_max));
+        }
+        Ok(Cow::Borrowed(bytes))
+    }
+}
+
+/// A zip archive in memory.
+pub struct Zip {
+    name: String,
+    bytes: Vec<u8>,
+    archive: std::sync::Arc<zip::read::ZipArchiveMetadata>,
+    /// Clean name to index in the central directory, without folders and litter.
+    entries: BTreeMap<String, usize>,
+}
+
+impl Zip {
+    /// Reads the central directory and checks every name and declared size.
+    ///
+    /// # Errors
+    /// Damaged, too many entries, a name twice, a name that leads outside, a symbolic link, or an
+    /// entry that inflates beyond [`INFLATE_RATIO_MAX`].
+    pub fn new(bytes: Vec<u8>, name: impl Into<String>) -> Result<Self, Error> {
+        let name = name.into();
+        let at = Place::file(name.clone());
+        let archive = zip::ZipArchive::new(Cursor::new(bytes.as_slice()))
+            .map_err(|e| zip_error(&at, "the zip directory", &e))?
+            .metadata();
+        if archive.len() > ENTRIES_MAX {
+            return Err(at.too_large(format!(
+                "the zip has {} entries where at most {ENTRIES_MAX} are read",
+                archive.len()
+            )));
+        }
+        if archive.has_duplicate_names() {
+            return Err(at.malformed("the zip holds two entries of one name"));
+        }
+        let mut entries = BTreeMap::new();
+        for index in 0..archive.len() {
+            let entry = archive
+                .entry(index)
+                .map_err(|e| zip_error(&at, "an entry of the zip directory", &e))?;
+            let shown = String::from_utf8_lossy(entry.name_raw()).into_owned();
+            let place = at.entry(shown.clone());
+            let clean = checked(&place, &shown)?;
+            if entry.is_symlink() {
+                return Err(place.error(
+                    Code::UnsafeName,
+                    "is a symbolic link; links in archives are refused",
+                ));
+            }
+            if entry.is_dir() || is_system_litter(&clean) {
+                continue;
+            }
+            check_ratio(&place, entry.size(), entry.compressed_size())?;
+            if entries.insert(clean, index).is_some() {
+                return Err(place.malformed("the zip holds two entries of this name"));
+            }
+        }
+        Ok(Self {
+            name,
+            bytes,
+            archive,
+            entries,
+        })
+    }
+}
+
+fn check_ratio(place: &Place, size: u64, compressed: u64) -> Result<(), Error> {
+    if size > INFLATE_FLOOR_BYTES && size > compressed.saturating_mul(INFLATE_RATIO_MAX) {
+        return Err(place.too_large(format!(
+            "{compressed} compressed bytes are said to hold {size}; more than \
+             {INFLATE_RATIO_MAX} to 1 is refused as a zip bomb"
+        )));
+    }
+    Ok(())
+}
+
+fn zip_error(place: &Place, what: &str, error: &zip::result::ZipError) -> Error {
+    use zip::result::ZipError;
+    match error {
+        ZipError::Io(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => place.error(
+            Code::Truncated,
+            format!("{what} is cut short; the archive is incomplete"),
+        ),
+        ZipError::CompressionMethodNotSupported(method) => place.malformed(format!(
+            "{what} uses zip method {method}; only stored (0) and deflated (8) entries are read"
+        )),
+        _ => place.malformed(format!("{what} cannot be read: {error}")),
+    }
+}
+
+impl Container for Zip {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn entries(&self) -> Vec<String> {
+        self.entries.keys().cloned().collect()
+    }
+
+    fn contains(&self, entry: &str) -> bool {
+        clean_name(entry).is_ok_and(|entry| self.entries.contains_key(&entry))
+    }
+
+    fn read(&self, entry: &str, bytes_max: u64) -> Result<Cow<'_, [u8]>, Error> {
+        let place = self.place(entry);
+        let clean = checked(&place, entry)?;
+        let index = *self.entries.get(&clean).ok_or_else(|| not_there(&place))?;
+        let found = self
+            .archive
+            .entry(index)
+            .map_err(|e| zip_error(&place, "the entry", &e))?;
+        let (size, compressed) = (found.size(), found.compressed_size());
+        if size > bytes_max {
+            return Err(over_limit(&place, size, bytes_max));
+        }
+        if compressed > self.bytes.len() as u64 {
+            return Err(place.truncated("the entry", compressed, self.bytes.len() as u64));
+        }
+        check_ratio(&place, size, compressed)?;
+        let mut source = Cursor::new(self.bytes.as_slice());
+        let mut reader = found
+            .with_reader(&mut source, zip::read::ZipReadOptions::new())
+            .map_err(|e| zip_error(&place, "the entry", &e))?;
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+        // One byte more than declared, so that a lying size is seen without inflating the rest.
+        (&mut reader)
+            .take(size + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|e| match e.kind() {
+                std::io::ErrorKind::UnexpectedEof => {
+                    place.error(Code::Truncated, "the compressed bytes are cut short")
+                }
+                _ => place.malformed(format!("the compressed bytes are damaged: {e}")),
+            })?;
+        if bytes.len() as u64 != size {
+            return Err(place.malformed(format!(
+                "the zip directory says {size} bytes and the entry holds {}",
+                if bytes.len() as u64 > size {
+                    "more"
+                } else {
+                    "fewer"
+                }
+            )));
+        }
+        Ok(Cow::Owned(bytes))
+    }
+}
+
+/// Largest entry that the loader reads unless it knows better.
+pub(crate) fn read_entry<'a>(
+    container: &'a dyn Container,
+    entry: &str,
+) -> Result<Cow<'a, [u8]>, Error> {
+    container.read(entry, ENTRY_BYTES_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_lead_outside_are_refused() {
+        assert_eq!(clean_name("./a//b.webp").as_deref(), Ok("a/b.webp"));
+        assert_eq!(clean_name("a/..b/c").as_deref(), Ok("a/..b/c"));
+        for name in [
+            "",
+            ".",
+            "/a",
+            "../a",
+            "a/../b",
+            "..",
+            "C:x",
+            "a\\b",
+            "a\0b",
+            "..././../x",
+        ] {
+            assert!(clean_name(name).is_err(), "{name:?} was accepted");
+        }
+    }
 }

@@ -1,20 +1,55 @@
 //! Splat files: bytes in, [`Splats`] out, and back.
 //!
 //! One detection by content ([`detect`]), one loader over a [`Container`] (folder, zip, memory).
-//! Readers return rows in FILE space and FILE order; [`load`] turns them to world space once. No
-//! reader may panic, hang or allocate more than the bytes present can back: sizes are checked
-//! before allocation, arithmetic on sizes is 64-bit, every limit is a named constant.
+//! Readers return rows in FILE space and FILE order and never drop one; [`load`] turns them to
+//! world space once. No reader may panic, hang or allocate more than the bytes present can back:
+//! sizes are checked before allocation, arithmetic on sizes is 64-bit, every limit is a named
+//! constant.
+//!
+//! Every reader of one file is `read(bytes, at, progress) -> Result<FileSplats, Error>`, every
+//! reader of several entries is `read(container, entry, ...)`, and every writer is
+//! `write(splats, out, at, progress) -> Result<Vec<String>, Error>`: rows come in the target
+//! format's own axes and the strings say what was lost. What readers hand out:
+//! opacities activated (0 to 1), log-scales as stored or `ln` of linear ones, rotations
+//! normalised by [`values::unit_quaternion`], band 0 as coefficient, further bands
+//! coefficient-major. A value that is not finite stays so; [`load`] counts such rows.
+//!
+//! Each reader has a fuzz target in `fuzz/`, which includes this module tree without the rest of
+//! the crate: `cargo install cargo-fuzz --locked`, then
+//! `cargo +nightly fuzz run ply -- -max_total_time=120` in the repository root (targets: `ply`,
+//! `compressed_ply`, `spz`, `sog`, `lod_meta`, `dot_splat`, `ksplat`, `gltf`, `zip`).
 
+pub(crate) mod bytes;
+pub(crate) mod compressed_ply;
 pub mod container;
+pub mod convert;
+mod detect;
+pub(crate) mod dot_splat;
+pub(crate) mod gltf;
+pub mod inspect;
+pub(crate) mod ksplat;
+mod load;
+pub(crate) mod lod_meta;
+pub(crate) mod ply;
+pub(crate) mod ply_header;
+pub(crate) mod ply_rows;
+pub(crate) mod ply_write;
+pub(crate) mod rows;
+pub(crate) mod sog;
+pub(crate) mod sog_write;
+pub(crate) mod spz;
+pub(crate) mod values;
 
 use crate::scene::{Axes, Splats};
 pub use container::Container;
-use std::path::Path;
+pub use convert::{ConvertOptions, Converted, convert};
+pub use detect::detect;
+pub use load::{load, load_in, read, read_in};
+use std::fmt;
 
 /// What went wrong with a file from outside: a kind that a program can read, and a sentence that
 /// says what was found, what was expected and what to do.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}: {}{message}", .entry.as_ref().map(|e| format!("{e}: ")).unwrap_or_default())]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     /// The kind.
     pub code: Code,
@@ -25,6 +60,18 @@ pub struct Error {
     /// The entry inside it (`meta.json`, `means_l.webp`), where there is one.
     pub entry: Option<String>,
 }
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.file)?;
+        if let Some(entry) = &self.entry {
+            write!(f, "{entry}: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
 
 /// Kinds of [`Error`]; `as_str` gives the kebab-case word that `--json` prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,12 +93,118 @@ pub enum Code {
     Malformed,
     /// A count or size is over a named limit or over what the bytes present can back.
     TooLarge,
-    /// A point cloud or a mesh, not splats.
+    /// A point cloud, a mesh or a scene: not splats.
     NotSplats,
     /// A name in a container that leads outside of it.
     UnsafeName,
     /// The format cannot be written.
     NotWritable,
+}
+
+impl Code {
+    /// The word for programs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NotFound => "not-found",
+            Self::Io => "io",
+            Self::IsUrl => "is-url",
+            Self::UnknownFormat => "unknown-format",
+            Self::UnsupportedVersion => "unsupported-version",
+            Self::Truncated => "truncated",
+            Self::Malformed => "malformed",
+            Self::TooLarge => "too-large",
+            Self::NotSplats => "not-splats",
+            Self::UnsafeName => "unsafe-name",
+            Self::NotWritable => "not-writable",
+        }
+    }
+}
+
+/// Where bytes came from, for messages; makes [`Error`]s about that place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file or folder as the user named it.
+    pub file: String,
+    /// The entry inside it.
+    pub entry: Option<String>,
+}
+
+impl Place {
+    /// A whole file or folder.
+    #[must_use]
+    pub fn file(file: impl Into<String>) -> Self {
+        Self {
+            file: file.into(),
+            entry: None,
+        }
+    }
+
+    /// An entry of this file or folder.
+    #[must_use]
+    pub fn entry(&self, entry: impl Into<String>) -> Self {
+        Self {
+            file: self.file.clone(),
+            entry: Some(entry.into()),
+        }
+    }
+
+    /// An error of any kind.
+    #[must_use]
+    pub fn error(&self, code: Code, message: impl Into<String>) -> Error {
+        Error {
+            code,
+            message: message.into(),
+            file: self.file.clone(),
+            entry: self.entry.clone(),
+        }
+    }
+
+    /// Bytes end too early: `what` needs `needed` bytes and `present` are there.
+    #[must_use]
+    pub fn truncated(&self, what: &str, needed: u64, present: u64) -> Error {
+        self.error(
+            Code::Truncated,
+            format!(
+                "{what} needs {needed} bytes and only {present} are present; the file is cut \
+                 short or its header is wrong"
+            ),
+        )
+    }
+
+    /// A value contradicts the format.
+    #[must_use]
+    pub fn malformed(&self, message: impl Into<String>) -> Error {
+        self.error(Code::Malformed, message)
+    }
+
+    /// A count or size is over a limit.
+    #[must_use]
+    pub fn too_large(&self, message: impl Into<String>) -> Error {
+        self.error(Code::TooLarge, message)
+    }
+
+    /// The content is something else than splats.
+    #[must_use]
+    pub fn not_splats(&self, message: impl Into<String>) -> Error {
+        self.error(Code::NotSplats, message)
+    }
+
+    /// A version nobody here knows.
+    #[must_use]
+    pub fn unsupported_version(&self, message: impl Into<String>) -> Error {
+        self.error(Code::UnsupportedVersion, message)
+    }
+
+    /// Input or output failed.
+    #[must_use]
+    pub fn io(&self, doing: &str, error: &std::io::Error) -> Error {
+        let code = match error.kind() {
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied => Code::NotFound,
+            _ => Code::Io,
+        };
+        self.error(code, format!("{doing} failed: {error}"))
+    }
 }
 
 /// The formats that are told apart by content.
@@ -80,12 +233,45 @@ pub enum Format {
     Stage,
 }
 
+impl Format {
+    /// The word for programs and for `inspect`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ply => "ply",
+            Self::CompressedPly => "compressed-ply",
+            Self::Spz => "spz",
+            Self::Sog => "sog",
+            Self::LodMeta => "lod-meta",
+            Self::DotSplat => "splat",
+            Self::Ksplat => "ksplat",
+            Self::Gltf => "gltf",
+            Self::Splattie => "splattie",
+            Self::Stage => "stage",
+        }
+    }
+
+    /// The convention of files that do not say otherwise.
+    #[must_use]
+    pub const fn axes(self) -> Axes {
+        match self {
+            Self::Ply
+            | Self::CompressedPly
+            | Self::Sog
+            | Self::LodMeta
+            | Self::DotSplat
+            | Self::Ksplat => Axes::RDF,
+            Self::Spz | Self::Gltf | Self::Splattie | Self::Stage => Axes::RUB,
+        }
+    }
+}
+
 /// Rows as a reader found them: file space, file order, and what was seen on the way.
 #[derive(Debug, Clone, Default)]
 pub struct FileSplats {
     /// The rows, in file space.
     pub splats: Splats,
-    /// The format's or file's own axes; `None` means the format's convention.
+    /// The file's own axes where it states them; `None` means the format's convention.
     pub axes: Option<Axes>,
     /// Version as the file spells it (`"4"`, `"2"`), where it has one.
     pub version: Option<String>,
@@ -116,12 +302,19 @@ pub struct LoadOptions {
     /// Most splats to take of a streamed scan when no level is named; `None` is
     /// [`LEVEL_BUDGET_DEFAULT`].
     pub budget: Option<u64>,
+    /// Appends a streamed scan's environment (sky, far surroundings) to the level. Off by default,
+    /// so that the rows are those of the level and `count` is what the manifest says.
+    pub environment: bool,
     /// Overrides the file's axes.
     pub axes: Option<Axes>,
 }
 
 /// Splats of a streamed scan that are taken when nobody says how many.
 pub const LEVEL_BUDGET_DEFAULT: u64 = 4_000_000;
+
+/// Largest entry of a container, or file inside a zip, that is read: 4 GiB, above any published
+/// scene and below what a desktop machine can hold twice.
+pub const ENTRY_BYTES_MAX: u64 = 4 << 30;
 
 /// Splats in world space, with what was learned while loading them.
 #[derive(Debug, Clone)]
@@ -146,40 +339,3 @@ pub struct Loaded {
 
 /// Told now and then how far a load is, 0 to 1.
 pub type Progress<'a> = &'a (dyn Fn(f32) + Sync);
-
-/// Loads any splat file or folder into world space.
-///
-/// # Errors
-/// See [`Code`]; every error names the file and, where there is one, the entry.
-pub fn load(
-    _path: &Path,
-    _options: &LoadOptions,
-    _progress: Progress<'_>,
-) -> Result<Loaded, Error> {
-    todo!("formats helper")
-}
-
-/// [`load`] of one entry of an opened container.
-pub fn load_entry(
-    _container: &dyn Container,
-    _entry: &str,
-    _options: &LoadOptions,
-    _progress: Progress<'_>,
-) -> Result<Loaded, Error> {
-    todo!("formats helper")
-}
-
-/// What a file or folder is, by content.
-pub fn detect(_path: &Path) -> Result<Format, Error> {
-    todo!("formats helper")
-}
-
-/// Opens a folder or a zip as a container.
-pub fn open(_path: &Path) -> Result<Box<dyn Container>, Error> {
-    todo!("formats helper")
-}
-
-/// True for `http://...` and the like.
-pub fn is_url(_path: &Path) -> bool {
-    todo!("formats helper")
-}

@@ -1,8 +1,11 @@
 //! The integration tests, one binary: `cargo test`. `REQUIRE_GPU=1` and `REQUIRE_DATA=1` turn a
 //! skip for a missing adapter or missing data into a failure.
 
+mod alloc;
 mod cli;
+mod formats;
 mod given;
 mod picture;
 mod reference;
+mod reload;
 mod tidy;

@@ -1,0 +1,175 @@
+//! Tells formats apart by content. A name decides nothing but the formats without a magic number.
+
+use super::container::Zip;
+use super::ply_header::Header;
+use super::{Code, Container, Error, Format, Place};
+use super::{compressed_ply, dot_splat, gltf, ksplat, ply_header};
+use serde_json::Value;
+
+/// Largest JSON that is looked into; the manifest of a 100 million splat scan has some 2 MB.
+const JSON_BYTES_MAX: usize = 256 << 20;
+/// What a scene folder holds.
+const SCENE_ENTRIES: [&str; 2] = ["scene.luau", "scene.lua"];
+/// Endings of files that hold splats, for a folder or zip that says nothing else.
+const SPLAT_ENDINGS: [&str; 7] = [
+    ".ply",
+    ".spz",
+    ".splat",
+    ".ksplat",
+    ".sog",
+    ".glb",
+    ".splattie",
+];
+
+/// What bytes are at first sight; a zip has to be opened to know more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sniffed {
+    /// Bytes of one file.
+    File(Format),
+    /// `meta.json` or `lod-meta.json`, whose images lie beside it.
+    Manifest(Format),
+    Zip,
+}
+
+/// The format of a file's bytes; `name` is asked only where the bytes carry no mark.
+#[must_use]
+pub fn detect(bytes: &[u8], name: &str) -> Option<Format> {
+    match sniff(bytes, name)? {
+        Sniffed::File(format) | Sniffed::Manifest(format) => Some(format),
+        Sniffed::Zip => {
+            let zip = Zip::new(bytes.to_vec(), name).ok()?;
+            find(&zip).ok().map(|found| found.format)
+        }
+    }
+}
+
+pub(crate) fn sniff(bytes: &[u8], name: &str) -> Option<Sniffed> {
+    let place = Place::file(name);
+    let lower = name.to_ascii_lowercase();
+    if ply_header::is_ply(bytes) {
+        let packed = Header::parse(bytes, &place).is_ok_and(|h| compressed_ply::is_compressed(&h));
+        return Some(Sniffed::File(if packed {
+            Format::CompressedPly
+        } else {
+            Format::Ply
+        }));
+    }
+    match bytes {
+        [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => return Some(Sniffed::Zip),
+        // SPZ 4 is plain, 1 to 3 are gzip; no other splat file is.
+        [b'N', b'G', b'S', b'P', ..] | [0x1f, 0x8b, ..] => {
+            return Some(Sniffed::File(Format::Spz));
+        }
+        _ if gltf::is_glb(bytes) => return Some(Sniffed::File(Format::Gltf)),
+        _ => {}
+    }
+    if let Some(format) = json_format(bytes) {
+        return Some(Sniffed::Manifest(format));
+    }
+    // The rest has no magic number. A name that says so is believed, so that a damaged file is
+    // reported as a damaged one; without it the content must be plausible through and through.
+    let named = |ending| lower.ends_with(ending) && !bytes.is_empty();
+    if named(".ksplat") || ksplat::is_plausible(bytes) {
+        return Some(Sniffed::File(Format::Ksplat));
+    }
+    if named(".splat") || dot_splat::is_plausible(bytes) {
+        return Some(Sniffed::File(Format::DotSplat));
+    }
+    // Cut or damaged files of the known kinds: let their reader say what is wrong.
+    [
+        (".ply", Format::Ply),
+        (".spz", Format::Spz),
+        (".glb", Format::Gltf),
+    ]
+    .into_iter()
+    .find(|(ending, _)| named(ending))
+    .map(|(_, format)| Sniffed::File(format))
+}
+
+fn json_format(bytes: &[u8]) -> Option<Format> {
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if text.trim_ascii_start().first() != Some(&b'{') || text.len() > JSON_BYTES_MAX {
+        return None;
+    }
+    let json: Value = serde_json::from_slice(text).ok()?;
+    if json.get("lodLevels").is_some()
+        || (json.get("tree").is_some() && json.get("filenames").is_some())
+    {
+        Some(Format::LodMeta)
+    } else if json.get("means").is_some() {
+        Some(Format::Sog)
+    } else {
+        None
+    }
+}
+
+/// What a container holds and which entry of it to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) format: Format,
+    /// The manifest, or the one splat file.
+    pub(crate) entry: String,
+}
+
+/// Finds what a folder or zip is: by the names that the formats prescribe, at its root or in the
+/// one folder that an archive often wraps around everything; else by the one splat file in it.
+pub(crate) fn find(container: &dyn Container) -> Result<Found, Error> {
+    let by_name: Vec<(Format, &str)> = SCENE_ENTRIES
+        .iter()
+        .map(|entry| (Format::Stage, *entry))
+        .chain([
+            (Format::LodMeta, "lod-meta.json"),
+            (Format::Sog, "meta.json"),
+            (Format::Splattie, "manifest.json"),
+        ])
+        .collect();
+    if let Some((format, entry)) = by_name.iter().find(|(_, e)| container.contains(e)) {
+        return Ok(Found {
+            format: *format,
+            entry: (*entry).to_owned(),
+        });
+    }
+    let entries = container.entries();
+    for (format, name) in &by_name {
+        let inner: Vec<&String> = entries
+            .iter()
+            .filter(|e| {
+                e.strip_suffix(name)
+                    .is_some_and(|folder| folder.ends_with('/'))
+            })
+            .collect();
+        if let [entry] = inner.as_slice() {
+            return Ok(Found {
+                format: *format,
+                entry: (*entry).clone(),
+            });
+        }
+    }
+    let splats: Vec<&String> = entries
+        .iter()
+        .filter(|e| {
+            let lower = e.to_ascii_lowercase();
+            SPLAT_ENDINGS.iter().any(|ending| lower.ends_with(ending))
+        })
+        .collect();
+    let at = Place::file(container.name());
+    match splats.as_slice() {
+        [entry] => Ok(Found {
+            // The reader looks at the content; this is only the best name for it until then.
+            format: Format::Ply,
+            entry: (*entry).clone(),
+        }),
+        [] => Err(at.error(
+            Code::UnknownFormat,
+            "holds no meta.json, lod-meta.json, scene.luau or manifest.json and no splat file",
+        )),
+        [first, second, ..] => Err(at.error(
+            Code::UnknownFormat,
+            format!(
+                "holds {} splat files ({first}, {second}, ...) and nothing that says which to \
+                 take: name one of them",
+                splats.len()
+            ),
+        )),
+    }
+}
