@@ -4,15 +4,24 @@
 //! line (`src/main.rs`) only parses and prints: what it asks for is done here.
 
 pub mod assets;
+pub mod atomic;
 pub mod builtin;
 pub mod doctor;
+pub mod input;
 pub mod interrupt;
+pub mod live;
 pub mod movie;
 pub mod offline;
 pub mod orientation;
+pub mod overlay;
 pub mod paths;
 pub mod progress;
+pub mod recent;
+pub mod screen;
 pub mod session;
+pub mod shot;
+pub mod viewpoint;
+pub mod watch;
 pub mod window;
 
 pub use offline::DrawOptions;

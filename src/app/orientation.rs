@@ -3,6 +3,7 @@
 //! `flat.ply` gets `flat.ply.stage.json` with `{"turn_xyzw": [x, y, z, w]}`: a unit quaternion that is
 //! applied after the file's axes. The file itself is never changed.
 
+use super::atomic;
 use anyhow::{Context as _, bail};
 use glam::Quat;
 use serde_json::json;
@@ -60,5 +61,32 @@ pub fn write(file: &Path, turn: Quat) -> anyhow::Result<()> {
         };
     }
     let text = format!("{}\n", json!({ "turn_xyzw": turn.to_array() }));
-    std::fs::write(&path, text).with_context(|| format!("{}: cannot write", path.display()))
+    atomic::write(&path, text.as_bytes())
+        .with_context(|| format!("{}: cannot write", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_is_remembered_beside_the_file_and_forgotten_when_undone() {
+        let dir = tempfile::tempdir().unwrap();
+        let scan = dir.path().join("flat.ply");
+        assert_eq!(read(&scan).unwrap(), Quat::IDENTITY, "nothing noted");
+        let turn = Quat::from_rotation_x(std::f32::consts::FRAC_PI_2);
+        write(&scan, turn).unwrap();
+        assert!(dir.path().join("flat.ply.stage.json").is_file(), "noted");
+        assert!(
+            read(&scan).unwrap().abs_diff_eq(turn, 1e-6),
+            "the same turn"
+        );
+        write(&scan, Quat::IDENTITY).unwrap();
+        assert!(!path_of(&scan).exists(), "identity needs no note");
+        std::fs::write(path_of(&scan), "{\"turn_xyzw\": [1, 2, 3]}").unwrap();
+        assert!(
+            read(&scan).unwrap_err().to_string().contains("turn_xyzw"),
+            "says what it expects"
+        );
+    }
 }

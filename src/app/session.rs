@@ -9,6 +9,7 @@
 
 use super::assets::{Asset, AssetCache};
 use super::builtin::{self, Builtin};
+use super::watch::ContentHash;
 use super::{Usage, orientation};
 use crate::formats::container::{self, Container};
 use crate::formats::{self, Code, Format};
@@ -18,7 +19,7 @@ use crate::script::{self, Assets, Files, Script, Setup};
 use anyhow::{Context as _, bail};
 use glam::{Quat, Vec3};
 use serde_json::json;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -146,7 +147,9 @@ impl Session {
             level: options.level,
             axes: options.axes,
         });
-        if let Source::Plain(path) = &source {
+        if let Source::Plain(path) = &source
+            && !assets.cache.loads_behind()
+        {
             assets.load_plain(path)?;
         }
         Ok(Self {
@@ -275,28 +278,30 @@ impl Session {
     }
 
     /// Every file on disk that decides what is drawn: scripts, data and splats that any version of
-    /// this session has asked for, whether or not they were there.
+    /// this session has asked for, whether or not they were there. With it the content that was
+    /// last read, for those that a script reads as a whole.
     #[must_use]
-    pub fn watched(&self) -> Vec<PathBuf> {
-        let mut paths: BTreeSet<PathBuf> = BTreeSet::new();
+    pub fn watched(&self) -> BTreeMap<PathBuf, Option<ContentHash>> {
+        let mut paths = BTreeMap::new();
         match &self.source {
             Source::Builtin(_) => {}
             Source::Folder(folder) => {
-                paths.insert(folder.join(&self.entry));
-                paths.extend(self.files.touched().iter().map(|name| folder.join(name)));
+                paths.insert(folder.join(&self.entry), None);
+                let touched = self.files.touched().into_iter();
+                paths.extend(touched.map(|(name, read)| (folder.join(name), read)));
             }
             Source::Zip(path) => {
-                paths.insert(path.clone());
+                paths.insert(path.clone(), None);
             }
             Source::Plain(path) => {
                 if let (true, Ok(entries)) = (path.is_dir(), path.read_dir()) {
-                    paths.extend(entries.flatten().map(|entry| entry.path()));
+                    paths.extend(entries.flatten().map(|entry| (entry.path(), None)));
                 } else {
-                    paths.insert(path.clone());
+                    paths.insert(path.clone(), None);
                 }
             }
         }
-        paths.into_iter().collect()
+        paths
     }
 
     /// What to call the scene in messages and titles.
@@ -469,8 +474,8 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn Container>> {
 /// A scene's text and data files.
 struct SceneFiles {
     root: Root,
-    /// Names that were asked for, there or not.
-    touched: Mutex<BTreeSet<String>>,
+    /// Names that were asked for, there or not, and what was last read under them.
+    touched: Mutex<BTreeMap<String, Option<ContentHash>>>,
 }
 
 enum Root {
@@ -479,14 +484,14 @@ enum Root {
 }
 
 impl SceneFiles {
-    fn touch(&self, name: &str) {
+    fn touch(&self, name: &str, read: Option<ContentHash>) {
         self.touched
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .insert(name.to_owned());
+            .insert(name.to_owned(), read);
     }
 
-    fn touched(&self) -> BTreeSet<String> {
+    fn touched(&self) -> BTreeMap<String, Option<ContentHash>> {
         self.touched
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -497,7 +502,15 @@ impl SceneFiles {
 impl Files for SceneFiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         check_inside(path)?;
-        self.touch(path);
+        let read = self.read_inside(path);
+        let hash = read.as_ref().ok().map(|bytes| ContentHash::of(bytes));
+        self.touch(path, hash);
+        read
+    }
+}
+
+impl SceneFiles {
+    fn read_inside(&self, path: &str) -> Result<Vec<u8>, String> {
         match &self.root {
             Root::Embedded(files) => files
                 .iter()
@@ -548,7 +561,7 @@ impl Assets for SceneAssets {
                 .map_err(|e| e.to_string());
         }
         check_inside(path)?;
-        self.files.touch(path);
+        self.files.touch(path, None);
         let asset = match (&self.source, &self.files.root) {
             (Source::Folder(folder), _) => self.cache.load(&folder.join(path), level, axes),
             (Source::Zip(zip), Root::Opened(container)) => {

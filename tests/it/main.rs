@@ -7,6 +7,7 @@ mod formats;
 mod given;
 mod picture;
 mod reference;
+mod reload;
 mod script;
 mod sog_spz;
 mod tidy;
