@@ -1,4 +1,5 @@
 //! splatstage
+pub mod app;
 pub mod camera;
 pub mod formats;
 pub mod frame;

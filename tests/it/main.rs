@@ -2,10 +2,13 @@
 //! skip for a missing adapter or missing data into a failure.
 
 mod alloc;
+mod cli;
 mod formats;
 mod given;
 mod picture;
 mod reference;
-mod twins;
-mod sog_spz;
+mod reload;
 mod script;
+mod sog_spz;
+mod tidy;
+mod twins;

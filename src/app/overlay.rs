@@ -1,0 +1,467 @@
+//! What is written over the picture: errors, figures, recent scenes, help, progress, notes.
+//!
+//! Drawn with egui in a pass of its own after the picture, and only when there is something to say.
+//! It decides nothing: clicks come back as an [`Action`]. Sizes are egui points.
+
+use crate::gpu::{self, Context, Stats};
+use egui::{Align2, Color32, FontId, RichText, Ui, vec2};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+use winit::window::Window;
+
+/// How long a note stays.
+const NOTE: Duration = Duration::from_secs(5);
+
+/// Frame times that the figures are taken over.
+const FRAME_TIMES: usize = 120;
+
+const BACK: Color32 = Color32::from_black_alpha(200);
+const DIM: Color32 = Color32::from_gray(170);
+const RED: Color32 = Color32::from_rgb(255, 120, 110);
+
+/// The keys of the player, as the help shows them.
+pub const KEYS: &[(&str, &str)] = &[
+    ("F1", "figures: frame time, GPU stages, counts"),
+    ("F11", "full screen"),
+    ("Esc", "leave full screen, then quit"),
+    ("F12, p", "save a picture"),
+    ("c", "copy the camera as flags"),
+    ("o", "recent scenes; 1 to 9 opens one"),
+    ("space", "stop and go on"),
+    ("[ ]", "turn a scan about x by 90 degrees"),
+    ("; '", "turn a scan about z by 90 degrees"),
+    ("l", "level a scan: up in the picture is up"),
+    ("h", "this help"),
+];
+
+/// What is wrong with the newest version, and what is shown instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// `file:line: message`.
+    pub text: String,
+    /// Where it came from, innermost call first; may be empty.
+    pub traceback: String,
+    /// Which version is still running, as a sentence; empty where none is.
+    pub running: String,
+}
+
+/// Everything the overlay may show in one picture.
+pub struct Content<'a> {
+    /// Figures of the last picture.
+    pub stats: &'a Stats,
+    /// The adapter's name and back end.
+    pub adapter: &'a str,
+    /// How splats are drawn.
+    pub raster: gpu::RasterMethod,
+    /// Picture size, px.
+    pub size_px: [u32; 2],
+    /// Time that the script took for the last picture, ms.
+    pub script_ms: f64,
+    /// Memory that the script holds, bytes.
+    pub script_bytes: usize,
+    /// Scene time, seconds.
+    pub t_s: f64,
+    /// Scene time stands still.
+    pub is_paused: bool,
+    /// The newest error.
+    pub fault: Option<&'a Fault>,
+    /// Files being loaded, and how far each is, 0 to 1.
+    pub progress: &'a [(String, f32)],
+    /// Recent scenes, newest first.
+    pub recent: &'a [String],
+}
+
+/// What a person asked for by clicking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Open the recent scene of this index.
+    OpenRecent(usize),
+}
+
+/// State of everything over the picture.
+pub struct Overlay {
+    state: egui_winit::State,
+    painter: Option<egui_wgpu::Renderer>,
+    /// Textures that egui has handed out and no device has got yet: a picture may be skipped after
+    /// it was laid out.
+    textures: egui::TexturesDelta,
+    /// Figures are shown.
+    pub shows_figures: bool,
+    /// The help is shown.
+    pub shows_help: bool,
+    /// The recent scenes are shown.
+    pub shows_recent: bool,
+    notes: VecDeque<(String, Instant)>,
+    frame_ms: VecDeque<f64>,
+    last_frame_at: Option<Instant>,
+    /// egui wants to be drawn again then, for instance while something fades.
+    repaint_at: Option<Instant>,
+    was_visible: bool,
+}
+
+/// Shapes of one picture, ready to be painted.
+pub struct Shapes {
+    jobs: Vec<egui::ClippedPrimitive>,
+    screen: egui_wgpu::ScreenDescriptor,
+}
+
+impl Overlay {
+    /// Nothing is shown at first.
+    #[must_use]
+    pub fn new(window: &Window) -> Self {
+        Self {
+            state: state(window),
+            painter: None,
+            textures: egui::TexturesDelta::default(),
+            shows_figures: false,
+            shows_help: false,
+            shows_recent: false,
+            notes: VecDeque::new(),
+            frame_ms: VecDeque::with_capacity(FRAME_TIMES),
+            last_frame_at: None,
+            repaint_at: None,
+            was_visible: false,
+        }
+    }
+
+    /// Starts over on a new device, with the same things shown.
+    pub fn device_changed(&mut self, window: &Window) {
+        self.state = state(window);
+        self.painter = None;
+        self.textures = egui::TexturesDelta::default();
+    }
+
+    /// Hands a window event to egui; true when it used the event up.
+    pub fn on_event(&mut self, window: &Window, event: &winit::event::WindowEvent) -> bool {
+        let response = self.state.on_window_event(window, event);
+        if response.repaint && self.was_visible {
+            self.repaint_at = Some(Instant::now());
+        }
+        response.consumed && self.was_visible
+    }
+
+    /// Shows a line for a few seconds.
+    pub fn note(&mut self, text: impl Into<String>) {
+        self.notes.push_back((text.into(), Instant::now() + NOTE));
+        self.repaint_at = Some(Instant::now());
+    }
+
+    /// Puts text on the clipboard.
+    pub fn copy(&mut self, text: String) {
+        self.state.set_clipboard_text(text);
+    }
+
+    /// Asks for a new drawing because something that is shown has changed.
+    pub fn changed(&mut self) {
+        self.repaint_at = Some(Instant::now());
+    }
+
+    /// When it has to be drawn again although the picture may be the same.
+    #[must_use]
+    pub fn redraw_at(&self) -> Option<Instant> {
+        let note_ends = self.notes.front().map(|(_, until)| *until);
+        self.repaint_at.into_iter().chain(note_ends).min()
+    }
+
+    /// Takes note of a picture that was presented.
+    pub fn presented(&mut self, now: Instant) {
+        if let Some(before) = self.last_frame_at.replace(now) {
+            if self.frame_ms.len() == FRAME_TIMES {
+                self.frame_ms.pop_front();
+            }
+            self.frame_ms
+                .push_back(now.duration_since(before).as_secs_f64() * 1e3);
+        }
+    }
+
+    /// Lays out what there is to show. `None` when there is nothing, which costs nothing.
+    pub fn lay_out(
+        &mut self,
+        window: &Window,
+        content: &Content<'_>,
+    ) -> (Option<Shapes>, Option<Action>) {
+        let now = Instant::now();
+        self.notes.retain(|(_, until)| *until > now);
+        self.repaint_at = None;
+        let is_visible = self.shows_figures
+            || self.shows_help
+            || self.shows_recent
+            || content.fault.is_some()
+            || !content.progress.is_empty()
+            || !self.notes.is_empty();
+        self.was_visible = is_visible;
+        let input = self.state.take_egui_input(window);
+        if !is_visible {
+            return (None, None);
+        }
+        let egui = self.state.egui_ctx().clone();
+        let mut action = None;
+        let output = egui.run_ui(input, |ui| {
+            if self.shows_figures {
+                panel(ui, "figures", Align2::LEFT_TOP, vec2(6.0, 6.0), |ui| {
+                    self.figures(ui, content);
+                });
+            }
+            let is_modal = self.shows_help || self.shows_recent;
+            if self.shows_help {
+                panel(ui, "help", Align2::CENTER_CENTER, vec2(0.0, 0.0), help);
+            }
+            if self.shows_recent {
+                panel(ui, "recent", Align2::CENTER_CENTER, vec2(0.0, 0.0), |ui| {
+                    action = recent(ui, content.recent);
+                });
+            }
+            let foot =
+                content.fault.is_some() || !content.progress.is_empty() || !self.notes.is_empty();
+            if foot && !is_modal {
+                panel(ui, "foot", Align2::LEFT_BOTTOM, vec2(6.0, -6.0), |ui| {
+                    self.foot(ui, content);
+                });
+            }
+        });
+        let repaint = output
+            .viewport_output
+            .get(&egui::ViewportId::ROOT)
+            .map(|viewport| viewport.repaint_delay);
+        self.repaint_at = repaint.and_then(|delay| now.checked_add(delay));
+        self.state
+            .handle_platform_output(window, output.platform_output);
+        self.textures.append(output.textures_delta);
+        let shapes = Shapes {
+            jobs: egui.tessellate(output.shapes, output.pixels_per_point),
+            screen: egui_wgpu::ScreenDescriptor {
+                size_in_pixels: content.size_px,
+                pixels_per_point: output.pixels_per_point,
+            },
+        };
+        (Some(shapes), action)
+    }
+
+    /// Paints over what `target` holds, and submits.
+    pub fn paint(
+        &mut self,
+        context: &Context,
+        shapes: &Shapes,
+        target: &wgpu::TextureView,
+        format: wgpu::TextureFormat,
+    ) {
+        let (device, queue) = (&context.device, &context.queue);
+        let painter = self.painter.get_or_insert_with(|| {
+            egui_wgpu::Renderer::new(device, format, egui_wgpu::RendererOptions::default())
+        });
+        let textures = std::mem::take(&mut self.textures);
+        // Each texture is set on its own, so the order of the map does not matter.
+        #[allow(
+            clippy::iter_over_hash_type,
+            reason = "textures do not depend on each other"
+        )]
+        for (id, deltas) in &textures.set {
+            for delta in deltas {
+                painter.update_texture(device, queue, *id, delta);
+            }
+        }
+        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor {
+            label: Some("overlay"),
+        });
+        let mut commands =
+            painter.update_buffers(device, queue, &mut encoder, &shapes.jobs, &shapes.screen);
+        {
+            let mut pass = encoder
+                .begin_render_pass(&wgpu::RenderPassDescriptor {
+                    label: Some("overlay"),
+                    color_attachments: &[Some(wgpu::RenderPassColorAttachment {
+                        view: target,
+                        depth_slice: None,
+                        resolve_target: None,
+                        ops: wgpu::Operations {
+                            load: wgpu::LoadOp::Load,
+                            store: wgpu::StoreOp::Store,
+                        },
+                    })],
+                    ..Default::default()
+                })
+                .forget_lifetime();
+            painter.render(&mut pass, &shapes.jobs, &shapes.screen);
+        }
+        commands.push(encoder.finish());
+        queue.submit(commands);
+        #[allow(
+            clippy::iter_over_hash_type,
+            reason = "textures do not depend on each other"
+        )]
+        for id in &textures.free {
+            painter.free_texture(id);
+        }
+    }
+
+    fn figures(&self, ui: &mut Ui, content: &Content<'_>) {
+        let mut sorted: Vec<f64> = self.frame_ms.iter().copied().collect();
+        sorted.sort_by(f64::total_cmp);
+        let at = |share: f64| {
+            let index = (share * sorted.len().saturating_sub(1) as f64).round() as usize;
+            sorted.get(index).copied().unwrap_or(0.0)
+        };
+        let median_ms = at(0.5);
+        let per_s = if median_ms > 0.0 {
+            1e3 / median_ms
+        } else {
+            0.0
+        };
+        let mut line = |text: String| {
+            ui.monospace(text);
+        };
+        line(format!(
+            "frame {median_ms:.1} ms  {per_s:.0}/s  worst {:.1} ms",
+            at(1.0)
+        ));
+        line(format!(
+            "t {:.2} s{}  script {:.2} ms  {:.1} MB",
+            content.t_s,
+            if content.is_paused { " (stopped)" } else { "" },
+            content.script_ms,
+            content.script_bytes as f64 / 1e6
+        ));
+        for (stage, ms) in &content.stats.stages {
+            line(format!("{stage:>8} {ms:7.2} ms"));
+        }
+        if let Some(gpu_ms) = content.stats.gpu_ms {
+            line(format!("{:>8} {gpu_ms:7.2} ms", "gpu"));
+        }
+        line(format!(
+            "{} splats, {} sorted",
+            grouped(content.stats.count),
+            grouped(content.stats.sorted)
+        ));
+        let [width, height] = content.size_px;
+        line(format!("{width}x{height}  {:?}", content.raster));
+        line(content.adapter.to_owned());
+    }
+
+    fn foot(&self, ui: &mut Ui, content: &Content<'_>) {
+        for (name, share) in content.progress {
+            let bar = egui::ProgressBar::new(*share).desired_height(14.0);
+            ui.add(bar.text(format!("{name}  {:.0} %", 100.0 * share)));
+        }
+        for (text, _) in &self.notes {
+            ui.label(text);
+        }
+        if let Some(fault) = content.fault {
+            egui::ScrollArea::vertical()
+                .max_height(0.6 * ui.ctx().content_rect().height())
+                .show(ui, |ui| {
+                    let text = RichText::new(&fault.text).color(RED).monospace();
+                    ui.add(egui::Label::new(text).wrap());
+                    if !fault.traceback.is_empty() {
+                        let text = RichText::new(&fault.traceback).color(DIM).monospace();
+                        ui.add(egui::Label::new(text.size(10.0)).wrap());
+                    }
+                });
+            if !fault.running.is_empty() {
+                ui.add(egui::Label::new(RichText::new(&fault.running).color(DIM)).wrap());
+            }
+        }
+    }
+}
+
+fn state(window: &Window) -> egui_winit::State {
+    let context = egui::Context::default();
+    context.set_theme(egui::Theme::Dark);
+    context.all_styles_mut(|style| {
+        for (text_style, font) in &mut style.text_styles {
+            if *text_style == egui::TextStyle::Monospace {
+                *font = FontId::monospace(12.0);
+            }
+        }
+        // Nothing fades: a picture that does not change is not drawn again.
+        style.animation_time = 0.0;
+    });
+    let scale = window.scale_factor() as f32;
+    egui_winit::State::new(
+        context,
+        egui::ViewportId::ROOT,
+        window,
+        Some(scale),
+        window.theme(),
+        None,
+    )
+}
+
+fn panel(ui: &Ui, id: &str, anchor: Align2, offset: egui::Vec2, add: impl FnOnce(&mut Ui)) {
+    let screen = ui.ctx().content_rect();
+    egui::Area::new(egui::Id::unique(id))
+        .anchor(anchor, offset)
+        .fade_in(false)
+        .show(ui.ctx(), |ui| {
+            ui.set_max_width(screen.width() - 28.0);
+            egui::Frame::new()
+                .fill(BACK)
+                .corner_radius(4.0)
+                .inner_margin(8.0)
+                .show(ui, add);
+        });
+}
+
+fn help(ui: &mut Ui) {
+    egui::Grid::new("keys")
+        .num_columns(2)
+        .spacing(vec2(14.0, 3.0))
+        .show(ui, |ui| {
+            for (key, does) in KEYS {
+                ui.monospace(*key);
+                ui.label(*does);
+                ui.end_row();
+            }
+        });
+}
+
+fn recent(ui: &mut Ui, scenes: &[String]) -> Option<Action> {
+    let mut action = None;
+    ui.label(RichText::new("recent scenes").color(DIM));
+    if scenes.is_empty() {
+        ui.label("none yet: drop a file or a scene folder on the window");
+    }
+    for (index, scene) in scenes.iter().enumerate() {
+        let text = RichText::new(format!("{}  {}", index + 1, tail(scene, 60))).monospace();
+        if ui.add(egui::Button::new(text).frame(false)).clicked() {
+            action = Some(Action::OpenRecent(index));
+        }
+    }
+    action
+}
+
+/// The last `letters_max` letters, which of a path say most.
+fn tail(text: &str, letters_max: usize) -> String {
+    let letters = text.chars().count();
+    if letters <= letters_max {
+        return text.to_owned();
+    }
+    let end: String = text.chars().skip(letters - letters_max + 1).collect();
+    format!("…{end}")
+}
+
+/// 1234567 as `1,234,567`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_paths_are_shortened_for_reading() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(2_994_006), "2,994,006");
+        assert_eq!(tail("short", 60), "short");
+        assert_eq!(tail("0123456789", 4), "…789");
+    }
+}

@@ -1,0 +1,608 @@
+//! A SCENE being played: where its files are, its script, and the pictures it asks for.
+//!
+//! The one place that turns what a person names (folder, `.stage`, splat file, `@hello`) into a
+//! running [`Script`]. Window, `render`, `trace` and `bench` all play through it. It has no clock:
+//! time and input are handed in. It draws nothing.
+//!
+//! A failed reload leaves the running version as it was; [`Session::watched`] then still names the
+//! files of both, so that the next good save heals.
+
+use super::assets::{Asset, AssetCache};
+use super::builtin::{self, Builtin};
+use super::watch::ContentHash;
+use super::{Usage, orientation};
+use crate::formats::container::{self, Container};
+use crate::formats::{self, Code, Format};
+use crate::frame::{Event, Frame, Input};
+use crate::scene::{Axes, Splats};
+use crate::script::{self, Assets, Files, Script, Setup};
+use anyhow::{Context as _, bail};
+use glam::{Quat, Vec3};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Entry file of a scene folder, in order of preference.
+const ENTRIES: [&str; 2] = ["scene.luau", "scene.lua"];
+
+/// Text or data file that a script reads, at most. Splats do not come this way.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// What is played, as the command line says it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SceneOptions {
+    /// A folder, a `.stage`, a splat file, `lod-meta.json`, or `@name`.
+    pub scene: String,
+    /// Level of streamed scans; wins over what a script says.
+    pub level: Option<u32>,
+    /// Axes of files for which the script names none.
+    pub axes: Option<Axes>,
+    /// Replaces the background of every frame: RGBA, display space, 0 to 1.
+    pub background: Option<[f32; 4]>,
+    /// Seed of everything random in the script.
+    pub seed: u64,
+    /// Camera of a plain splat file.
+    pub camera: CameraOptions,
+}
+
+/// A camera for plain splat files; whatever is absent is up to the viewer script.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CameraOptions {
+    /// Where the lens stands, metres.
+    pub eye: Option<[f64; 3]>,
+    /// What it looks at, metres.
+    pub target: Option<[f64; 3]>,
+    /// Which direction is up in the picture.
+    pub up: Option<[f64; 3]>,
+    /// Vertical field of view, degrees.
+    pub fov_deg: Option<f64>,
+    /// `eye`, `target` and `up` are in the file's own axes, not in world space.
+    pub file_space: bool,
+}
+
+impl CameraOptions {
+    /// True when nothing is said.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A scene that was found, with its script once [`Session::reload`] has succeeded.
+pub struct Session {
+    options: SceneOptions,
+    source: Source,
+    entry: String,
+    live: bool,
+    files: Arc<SceneFiles>,
+    assets: Arc<SceneAssets>,
+    turn: Quat,
+    script: Option<Script>,
+    /// Scene time at which the running script's own time began: a stepped scene starts anew when
+    /// it is reloaded, instead of repeating minutes of simulation.
+    start_s: f64,
+}
+
+/// Where a scene's files are.
+#[derive(Clone)]
+enum Source {
+    /// Embedded; nothing on disk.
+    Builtin(&'static Builtin),
+    /// A folder with a scene script.
+    Folder(PathBuf),
+    /// A zip of such a folder.
+    Zip(PathBuf),
+    /// Splats alone, played by the viewer.
+    Plain(PathBuf),
+}
+
+impl Session {
+    /// Finds the scene that `options` names, and loads a plain splat file so that a broken one is
+    /// reported as such. No script runs before [`Session::reload`].
+    ///
+    /// `live` chooses how the script's budgets are counted: by the clock, or (for files that have
+    /// to come out the same every time) by work done.
+    ///
+    /// # Errors
+    /// Nothing there, a URL, an unknown built-in, a folder or file that holds no scene; camera flags
+    /// for a scene that has its own camera ([`Usage`]).
+    pub fn open(options: SceneOptions, cache: Arc<AssetCache>, live: bool) -> anyhow::Result<Self> {
+        let (source, entry) = resolve(&options.scene)?;
+        let is_viewer = match &source {
+            Source::Plain(_) => true,
+            Source::Builtin((name, _)) => *name == builtin::VIEWER,
+            Source::Folder(_) | Source::Zip(_) => false,
+        };
+        if !is_viewer && !options.camera.is_empty() {
+            let scene = &options.scene;
+            bail!(Usage(format!(
+                "{scene} has its own camera: --eye, --target, --up, --fov and --file-space are \
+                 for plain splat files"
+            )));
+        }
+        let root = match &source {
+            Source::Builtin((_, files)) => Root::Embedded(files),
+            Source::Plain(_) => Root::Embedded(viewer()?.1),
+            Source::Folder(path) | Source::Zip(path) => Root::Opened(open(path)?),
+        };
+        let plain = match &source {
+            Source::Plain(path) => Some((plain_name(path), path.clone())),
+            _ => None,
+        };
+        let turn = match &source {
+            Source::Plain(path) => orientation::read(path)?,
+            _ => Quat::IDENTITY,
+        };
+        let files = Arc::new(SceneFiles {
+            root,
+            touched: Mutex::default(),
+        });
+        let assets = Arc::new(SceneAssets {
+            cache,
+            files: Arc::clone(&files),
+            source: source.clone(),
+            plain,
+            level: options.level,
+            axes: options.axes,
+        });
+        if let Source::Plain(path) = &source
+            && !assets.cache.loads_behind()
+        {
+            assets.load_plain(path)?;
+        }
+        Ok(Self {
+            options,
+            source,
+            entry,
+            live,
+            files,
+            assets,
+            turn,
+            script: None,
+            start_s: 0.0,
+        })
+    }
+
+    /// Loads the scene's files as they are now, asks the new version for the picture at `t_s`, and
+    /// puts it in the place of the running one only when all of that succeeds.
+    ///
+    /// # Errors
+    /// What went wrong, with file and line; the running version is untouched.
+    pub fn reload(&mut self, t_s: f64, input: &Input) -> Result<Frame, script::Error> {
+        let handed_over = match &mut self.script {
+            Some(running) => running.unload().unwrap_or_else(|error| {
+                tracing::warn!("{error}");
+                None
+            }),
+            None => None,
+        };
+        let args = self.args()?;
+        let mut script = Script::load(Setup {
+            name: self.name(),
+            entry: self.entry.clone(),
+            files: Arc::clone(&self.files) as Arc<dyn Files>,
+            assets: Arc::clone(&self.assets) as Arc<dyn Assets>,
+            seed: self.options.seed,
+            live: self.live,
+            args,
+            handed_over,
+            log: Rc::new(log_line),
+        })?;
+        let start_s = if self.script.is_some() && script.is_stepped() {
+            t_s
+        } else {
+            self.start_s
+        };
+        let frame = picture(&mut script, t_s, start_s, self.options.background, input)?;
+        self.script = Some(script);
+        self.start_s = start_s;
+        self.assets.cache.release_unused();
+        Ok(frame)
+    }
+
+    /// The picture at scene time `t_s`. For scenes with `step`, times must not go backwards.
+    ///
+    /// # Errors
+    /// A runtime error of the script.
+    pub fn frame(&mut self, t_s: f64, input: &Input) -> Result<Frame, script::Error> {
+        match &mut self.script {
+            Some(script) => picture(script, t_s, self.start_s, self.options.background, input),
+            None => self.reload(t_s, input),
+        }
+    }
+
+    /// Hands an event to the script.
+    ///
+    /// # Errors
+    /// A runtime error of the script.
+    pub fn event(&mut self, event: &Event) -> Result<(), script::Error> {
+        self.script
+            .as_mut()
+            .map_or(Ok(()), |script| script.event(event))
+    }
+
+    /// The options that this session was opened with.
+    #[must_use]
+    pub fn options(&self) -> &SceneOptions {
+        &self.options
+    }
+
+    /// How long the scene says that it is, seconds.
+    #[must_use]
+    pub fn duration_s(&self) -> Option<f64> {
+        self.script.as_ref().and_then(Script::duration_s)
+    }
+
+    /// The running script, for figures about it.
+    #[must_use]
+    pub fn script(&self) -> Option<&Script> {
+        self.script.as_ref()
+    }
+
+    /// The splat file that the viewer plays; `None` for a scene with a script of its own.
+    #[must_use]
+    pub fn plain_file(&self) -> Option<&Path> {
+        match &self.source {
+            Source::Plain(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// What the viewer's file was loaded as (axes, splats).
+    ///
+    /// # Errors
+    /// The file has become unreadable since.
+    pub fn plain_asset(&self) -> Option<Result<Arc<Asset>, formats::Error>> {
+        self.plain_file().map(|path| self.assets.load_plain(path))
+    }
+
+    /// How a person has turned the plain splat file, world from loaded world; identity elsewhere.
+    #[must_use]
+    pub fn turn(&self) -> Quat {
+        self.turn
+    }
+
+    /// Turns the plain splat file and remembers it beside the file. The next
+    /// [`Session::reload`] shows it. Nothing happens for scenes with a script of their own.
+    ///
+    /// # Errors
+    /// The note beside the file cannot be written; the turn holds for this session all the same.
+    pub fn set_turn(&mut self, turn: Quat) -> anyhow::Result<()> {
+        let Source::Plain(path) = &self.source else {
+            return Ok(());
+        };
+        self.turn = turn.normalize();
+        orientation::write(path, self.turn)
+    }
+
+    /// Every file on disk that decides what is drawn: scripts, data and splats that any version of
+    /// this session has asked for, whether or not they were there. With it the content that was
+    /// last read, for those that a script reads as a whole.
+    #[must_use]
+    pub fn watched(&self) -> BTreeMap<PathBuf, Option<ContentHash>> {
+        let mut paths = BTreeMap::new();
+        match &self.source {
+            Source::Builtin(_) => {}
+            Source::Folder(folder) => {
+                paths.insert(folder.join(&self.entry), None);
+                let touched = self.files.touched().into_iter();
+                paths.extend(touched.map(|(name, read)| (folder.join(name), read)));
+            }
+            Source::Zip(path) => {
+                paths.insert(path.clone(), None);
+            }
+            Source::Plain(path) => {
+                if let (true, Ok(entries)) = (path.is_dir(), path.read_dir()) {
+                    paths.extend(entries.flatten().map(|entry| (entry.path(), None)));
+                } else {
+                    paths.insert(path.clone(), None);
+                }
+            }
+        }
+        paths
+    }
+
+    /// What to call the scene in messages and titles.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match &self.source {
+            Source::Builtin((name, _)) => format!("@{name}"),
+            Source::Plain(_) => format!("@{}", builtin::VIEWER),
+            Source::Folder(path) | Source::Zip(path) => path.display().to_string(),
+        }
+    }
+
+    /// `stage.args` for the script.
+    fn args(&self) -> Result<serde_json::Value, script::Error> {
+        let Source::Plain(path) = &self.source else {
+            return Ok(json!({}));
+        };
+        let asset = self
+            .assets
+            .load_plain(path)
+            .map_err(|error| script::Error {
+                file: error.file.clone(),
+                line: 0,
+                message: error.to_string(),
+                traceback: String::new(),
+            })?;
+        let camera = &self.options.camera;
+        let world_from_given = |v: [f64; 3]| -> [f64; 3] {
+            if !camera.file_space {
+                return v;
+            }
+            // Signed permutation, then the person's turn: exact in f32 as long as nothing is turned.
+            let v = asset.axes.world_from_file() * Vec3::from_array(v.map(|c| c as f32));
+            (self.turn * v).to_array().map(f64::from)
+        };
+        let mut args = json!({
+            "file": plain_name(path),
+            "turn": self.turn.to_array(),
+        });
+        for (name, value) in [
+            ("eye", camera.eye),
+            ("target", camera.target),
+            ("up", camera.up),
+        ] {
+            if let Some(v) = value {
+                args[name] = json!(world_from_given(v));
+            }
+        }
+        if let Some(fov_deg) = camera.fov_deg {
+            args["fov"] = json!(fov_deg);
+        }
+        Ok(args)
+    }
+}
+
+/// The picture at `t_s` of a script whose own time began at `start_s`.
+fn picture(
+    script: &mut Script,
+    t_s: f64,
+    start_s: f64,
+    background: Option<[f32; 4]>,
+    input: &Input,
+) -> Result<Frame, script::Error> {
+    let script_t_s = t_s - start_s;
+    script.advance_to(script_t_s, input)?;
+    let mut frame = script.frame(script_t_s)?;
+    frame.t_s = t_s;
+    if let Some(background) = background {
+        frame.background = background;
+    }
+    Ok(frame)
+}
+
+/// Sends a script's log line to this program's log.
+fn log_line(level: &str, text: &str) {
+    match level {
+        "error" => tracing::error!(target: "scene", "{text}"),
+        "warn" => tracing::warn!(target: "scene", "{text}"),
+        _ => tracing::info!(target: "scene", "{text}"),
+    }
+}
+
+fn viewer() -> anyhow::Result<&'static Builtin> {
+    builtin::find(builtin::VIEWER).context("the viewer scene is not part of this build")
+}
+
+/// What the viewer script calls its file: a bare name, since a script sees no path of the machine.
+fn plain_name(path: &Path) -> String {
+    let path = match path.file_name() {
+        Some(name) if name == "lod-meta.json" || name == "meta.json" => {
+            path.parent().unwrap_or(path)
+        }
+        _ => path,
+    };
+    path.file_name()
+        .map_or_else(|| "splats".to_owned(), |n| n.to_string_lossy().into_owned())
+}
+
+/// Finds out what `scene` is: the source and the script's entry file.
+fn resolve(scene: &str) -> anyhow::Result<(Source, String)> {
+    if let Some(name) = scene.strip_prefix('@') {
+        let found = builtin::find(name).with_context(|| {
+            let names: Vec<String> = builtin::BUILTINS
+                .iter()
+                .map(|(n, _)| format!("@{n}"))
+                .collect();
+            format!("no built-in scene {scene}: there are {}", names.join(", "))
+        })?;
+        return Ok((Source::Builtin(found), ENTRIES[0].to_owned()));
+    }
+    let path = PathBuf::from(scene);
+    let viewer_entry = || ENTRIES[0].to_owned();
+    if scene.contains("://") {
+        bail!(formats::Error {
+            code: Code::IsUrl,
+            message: "this is a URL: download it first, then name the file".to_owned(),
+            file: scene.to_owned(),
+            entry: None,
+        });
+    }
+    if path.is_dir() {
+        if let Some(entry) = ENTRIES.iter().find(|entry| path.join(entry).is_file()) {
+            return Ok((Source::Folder(path), (*entry).to_owned()));
+        }
+        let is_splats = ["lod-meta.json", "meta.json"]
+            .iter()
+            .any(|name| path.join(name).is_file());
+        if is_splats {
+            return Ok((Source::Plain(path), viewer_entry()));
+        }
+        bail!(
+            "{scene}: this folder holds no scene.luau, and no meta.json or lod-meta.json of splats"
+        );
+    }
+    if !path.exists() {
+        bail!(
+            "{scene}: no such file or folder (a scene is a folder with scene.luau, a .stage, a \
+             splat file, or a built-in such as @hello)"
+        );
+    }
+    if path.extension().is_some_and(|e| e == "luau" || e == "lua") {
+        let folder = match path.parent() {
+            Some(parent) if parent != Path::new("") => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let entry = path.file_name().map(|n| n.to_string_lossy().into_owned());
+        return Ok((Source::Folder(folder), entry.unwrap_or_else(viewer_entry)));
+    }
+    if formats::detect(&path)? == Format::Stage {
+        let container = open(&path)?;
+        let entry = ENTRIES
+            .iter()
+            .find(|entry| container.contains(entry))
+            .with_context(|| format!("{scene}: no scene.luau in it"))?;
+        return Ok((Source::Zip(path), (*entry).to_owned()));
+    }
+    Ok((Source::Plain(path), viewer_entry()))
+}
+
+/// A scene folder, or a zip of one.
+fn open(path: &Path) -> anyhow::Result<Box<dyn Container>> {
+    let name = path.display().to_string();
+    if path.is_dir() {
+        return Ok(Box::new(container::Folder::new(path, name)));
+    }
+    let bytes = std::fs::read(path).with_context(|| format!("{name}: cannot read"))?;
+    Ok(Box::new(container::Zip::new(bytes, name)?))
+}
+
+/// A scene's text and data files.
+struct SceneFiles {
+    root: Root,
+    /// Names that were asked for, there or not, and what was last read under them.
+    touched: Mutex<BTreeMap<String, Option<ContentHash>>>,
+}
+
+enum Root {
+    Embedded(&'static [(&'static str, &'static [u8])]),
+    Opened(Box<dyn Container>),
+}
+
+impl SceneFiles {
+    fn touch(&self, name: &str, read: Option<ContentHash>) {
+        self.touched
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(name.to_owned(), read);
+    }
+
+    fn touched(&self) -> BTreeMap<String, Option<ContentHash>> {
+        self.touched
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+impl Files for SceneFiles {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        check_inside(path)?;
+        let read = self.read_inside(path);
+        let hash = read.as_ref().ok().map(|bytes| ContentHash::of(bytes));
+        self.touch(path, hash);
+        read
+    }
+}
+
+impl SceneFiles {
+    fn read_inside(&self, path: &str) -> Result<Vec<u8>, String> {
+        match &self.root {
+            Root::Embedded(files) => files
+                .iter()
+                .find(|(name, _)| *name == path)
+                .map(|(_, bytes)| bytes.to_vec())
+                .ok_or_else(|| format!("no file '{path}' in this built-in scene")),
+            Root::Opened(container) => container
+                .read(path, FILE_BYTES_MAX)
+                .map(std::borrow::Cow::into_owned)
+                .map_err(|error| error.to_string()),
+        }
+    }
+}
+
+/// A scene's splats.
+struct SceneAssets {
+    cache: Arc<AssetCache>,
+    files: Arc<SceneFiles>,
+    source: Source,
+    /// The viewer's file: the name that its script uses, and where it is.
+    plain: Option<(String, PathBuf)>,
+    level: Option<u32>,
+    axes: Option<Axes>,
+}
+
+impl SceneAssets {
+    fn load_plain(&self, path: &Path) -> Result<Arc<Asset>, formats::Error> {
+        self.cache.load(path, self.level, self.axes)
+    }
+}
+
+impl Assets for SceneAssets {
+    fn splats(
+        &self,
+        path: &str,
+        level: Option<u32>,
+        axes: Option<&str>,
+    ) -> Result<Arc<Splats>, String> {
+        let level = self.level.or(level);
+        let axes = match axes {
+            Some(text) => Some(text.parse()?),
+            None => self.axes,
+        };
+        if let Some((_, on_disk)) = self.plain.as_ref().filter(|(name, _)| name == path) {
+            let asset = self.cache.load(on_disk, level, axes);
+            return asset
+                .map(|a| Arc::clone(&a.splats))
+                .map_err(|e| e.to_string());
+        }
+        check_inside(path)?;
+        self.files.touch(path, None);
+        let asset = match (&self.source, &self.files.root) {
+            (Source::Folder(folder), _) => self.cache.load(&folder.join(path), level, axes),
+            (Source::Zip(zip), Root::Opened(container)) => {
+                self.cache
+                    .load_entry(zip, container.as_ref(), path, level, axes)
+            }
+            _ => return Err(format!("no splats '{path}' in this built-in scene")),
+        };
+        asset
+            .map(|a| Arc::clone(&a.splats))
+            .map_err(|e| e.to_string())
+    }
+}
+
+/// Refuses names that lead out of a scene. A link that a person put into the folder is part of it.
+fn check_inside(path: &str) -> Result<(), String> {
+    let is_inside = !path.is_empty()
+        && !path.contains('\\')
+        && Path::new(path)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if is_inside {
+        Ok(())
+    } else {
+        Err(format!(
+            "'{path}' leads out of the scene: name files relative to the scene's folder, with /"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_lead_out_of_the_scene_are_refused() {
+        for name in ["../x", "/etc/passwd", "a/../../b", "", "a\\b"] {
+            assert!(check_inside(name).is_err(), "{name}");
+        }
+        for name in ["a.ply", "./a.ply", "scans/flat/lod-meta.json"] {
+            assert!(check_inside(name).is_ok(), "{name}");
+        }
+    }
+}

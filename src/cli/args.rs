@@ -1,0 +1,535 @@
+//! What the command line looks like. Values are checked here, as far as that needs no file.
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use splatstage::app::offline::{Rate, Span};
+use splatstage::app::{CameraOptions, DrawOptions, PlayOptions, SceneOptions};
+use splatstage::gpu::{Packing, RasterMethod};
+use splatstage::scene::Axes;
+use std::path::PathBuf;
+
+const SCENES: &str = "\
+A SCENE is a folder with scene.luau, a .stage file (a zip of such a folder), any splat file (.ply,
+.spz, .sog, .splat, .ksplat, .glb, lod-meta.json, a folder of SOG files), or a built-in scene:
+@hello, @viewer. Times are seconds; ranges do not include their end.";
+
+/// A native player and live-coding stage for Gaussian splats.
+#[derive(Debug, Parser)]
+#[command(
+    name = "splatstage",
+    version,
+    long_version = super::long_version(),
+    args_conflicts_with_subcommands = true,
+    after_help = SCENES,
+    after_long_help = format!("{SCENES}\n\n\
+Examples:
+  splatstage                            the built-in stage @hello
+  splatstage flat.sog                   look at a scan
+  splatstage my-scene                   play a folder with scene.luau, reloading what you save
+  splatstage render flat.sog -o flat.png
+  splatstage doctor                     what to put in a bug report")
+)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub play: PlayArgs,
+    /// More of the log on standard error; twice for all of it (RUST_LOG wins).
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+impl Args {
+    /// Whether standard output is promised to be one JSON document.
+    pub fn is_json(&self) -> bool {
+        match &self.command {
+            Some(Command::Render(args)) => args.json,
+            Some(Command::Trace(args)) => args.json,
+            Some(Command::Inspect(args)) => args.json,
+            Some(Command::Convert(args)) => args.json,
+            Some(Command::Bench(args)) => args.json,
+            Some(Command::Doctor(args)) => args.json,
+            Some(Command::Play(_) | Command::Completions { .. }) | None => false,
+        }
+    }
+
+    /// Whether a window is asked for.
+    pub fn is_play(&self) -> bool {
+        matches!(self.command, None | Some(Command::Play(_)))
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Play(PlayArgs),
+    Render(RenderArgs),
+    Trace(TraceArgs),
+    Inspect(InspectArgs),
+    Convert(ConvertArgs),
+    Bench(BenchArgs),
+    Doctor(DoctorArgs),
+    /// Print a completion script for a shell.
+    #[command(after_help = "Examples:
+  splatstage completions bash > ~/.local/share/bash-completion/completions/splatstage
+  splatstage completions fish > ~/.config/fish/completions/splatstage.fish")]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Play a scene in a window; without a display, render 3 s of it to out/.
+///
+/// Files that are saved while it plays are loaded anew; when the new version is broken, the last
+/// good one stays, with the error over the picture.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  splatstage play @hello
+  splatstage play my-scene --size 1280x720 --no-watch
+  splatstage play flat.sog --axes z-up --eye 0,1.6,3 --target 0,1.2,0")]
+pub struct PlayArgs {
+    /// What to play.
+    #[arg(default_value = "@hello")]
+    pub scene: String,
+    #[command(flatten)]
+    pub flags: SceneFlags,
+    #[command(flatten)]
+    pub draw: DrawFlags,
+    /// Start on the whole screen.
+    #[arg(long)]
+    pub fullscreen: bool,
+    /// Which monitor, as `doctor` numbers them.
+    #[arg(long, value_name = "N")]
+    pub monitor: Option<usize>,
+    /// Do not reload what is saved.
+    #[arg(long)]
+    pub no_watch: bool,
+    /// At most so many pictures a second [default: as many as the monitor shows].
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub fps_cap: Option<f64>,
+}
+
+impl PlayArgs {
+    pub fn options(&self) -> PlayOptions {
+        PlayOptions {
+            scene: self.flags.options(&self.scene),
+            draw: self.draw.options(),
+            fullscreen: self.fullscreen,
+            monitor: self.monitor,
+            watch: !self.no_watch,
+            fps_cap: self.fps_cap,
+        }
+    }
+}
+
+/// Draw a scene into a picture, a sequence, a loop or a video; the same every time.
+///
+/// OUT ends in .png (alpha is kept where the background has it; %05d in the name numbers a
+/// sequence), .gif or .webp (endless loops), .y4m (4:4:4, 8 bit, BT.709, limited range), or .mp4,
+/// .mkv, .webm (by ffmpeg, which has to be installed). A file gets its name when it is whole.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  splatstage render flat.sog -o flat.png --eye 1,1.6,4 --target 0,1,0 --size 1920x1080
+  splatstage render my-scene -o still.png --at 2.5
+  splatstage render my-scene -o 'out/frame-%05d.png' --from 1 --to 3 --fps 25
+  splatstage render @hello -o hello.mp4 --fps 60
+  splatstage render @hello --json --frames 0..10        hashes only, nothing is written")]
+pub struct RenderArgs {
+    /// What to draw.
+    pub scene: String,
+    /// The file to write.
+    #[arg(short, long, value_name = "OUT", required_unless_present = "json")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub span: SpanFlags,
+    /// The picture at this time alone, seconds [default for a single .png: 0].
+    #[arg(long, value_name = "T", value_parser = finite, allow_negative_numbers = true,
+          conflicts_with_all = ["from", "to", "frames"])]
+    pub at: Option<f64>,
+    /// Pictures N from A on and before B, counted from time 0: picture k is at k / fps.
+    #[arg(long, value_name = "A..B", value_parser = frames, conflicts_with_all = ["from", "to"])]
+    pub frames: Option<(u64, u64)>,
+    /// Pictures a second.
+    #[arg(long, default_value = "30", value_parser = positive)]
+    pub fps: f64,
+    /// Print `adapter, raster, size, fps, output, frames[{t, hash, gpu_ms, sorted}]`. The hash is
+    /// SHA-256 over the size and the final RGBA bytes.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub flags: SceneFlags,
+    #[command(flatten)]
+    pub draw: DrawFlags,
+}
+
+impl RenderArgs {
+    pub fn span(&self, is_still: bool) -> Span {
+        match (self.at, self.frames, self.span.is_given()) {
+            (Some(t_s), ..) => Span::At(t_s),
+            (None, Some((first, end)), _) => Span::Frames { first, end },
+            (None, None, false) if is_still => Span::At(0.0),
+            _ => self.span.span(),
+        }
+    }
+}
+
+/// Print what a scene does, one JSON line for each instant; nothing is drawn.
+///
+/// Each line has `t`, `camera.{position, yaw_deg, pitch_deg, roll_deg, fov_deg}`, `state`, `cues`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  splatstage trace @hello --to 2 --step 0.5
+  splatstage trace my-scene | jq .camera.position")]
+pub struct TraceArgs {
+    /// What to run.
+    pub scene: String,
+    #[command(flatten)]
+    pub span: SpanFlags,
+    /// Seconds between two lines [default: a thirtieth].
+    #[arg(long, value_parser = positive)]
+    pub step: Option<f64>,
+    /// One document `{\"frames\": [...]}` instead of lines.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub flags: SceneFlags,
+    #[command(flatten)]
+    pub draw: DrawFlags,
+}
+
+/// Say what a splat file holds.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  splatstage inspect flat.sog
+  splatstage inspect --json scans/lod-meta.json | jq .count
+  splatstage inspect flat.ply --thumbnail flat.png")]
+pub struct InspectArgs {
+    /// A splat file, or a folder of SOG files.
+    pub file: PathBuf,
+    /// Also draw it, framed, into this PNG.
+    #[arg(long, value_name = "OUT.png")]
+    pub thumbnail: Option<PathBuf>,
+    /// Print `format, version, count, sh_degree, bounds.min, bounds.max, non_finite, warnings[]`,
+    /// for streamed scans also `levels[{level, count, present}]`; for a refused file
+    /// `{\"error\": {code, message, file, entry}}`.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Write a splat file in another format, and say what is lost.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  splatstage convert flat.ply flat.sog
+  splatstage convert scans/lod-meta.json flat.spz --level 2")]
+pub struct ConvertArgs {
+    /// What to read: any splat file.
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// What to write: .ply, .spz, .splat or .sog.
+    #[arg(value_name = "OUT")]
+    pub output: PathBuf,
+    /// Level of a streamed scan; 0 is the finest [default: the finest that fits].
+    #[arg(long, value_name = "N")]
+    pub level: Option<u32>,
+    /// Where x, y and z of the input point, where the file does not tell the truth.
+    #[arg(long, value_name = "AXES")]
+    pub axes: Option<Axes>,
+    /// Print what was read, written and lost as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Measure one picture: time by stage, medians.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  splatstage bench flat.sog --size 1920x1080
+  splatstage bench @hello --raster quads --json")]
+pub struct BenchArgs {
+    /// What to draw.
+    pub scene: String,
+    /// The picture's time, seconds.
+    #[arg(long, default_value = "0", value_name = "T", value_parser = finite,
+          allow_negative_numbers = true)]
+    pub at: f64,
+    /// How many pictures are measured, after a few that are not.
+    #[arg(long, default_value = "30", value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub count: u32,
+    /// Print `adapter, raster, count, visible, size, stages{name: ms}, gpu_ms, total_ms, cpu_ms,
+    /// bytes_per_splat, frames`.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub flags: SceneFlags,
+    #[command(flatten)]
+    pub draw: DrawFlags,
+}
+
+/// List adapters, monitors, sound, gamepads and versions: what to put in a bug report.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  splatstage doctor
+  splatstage doctor --json > report.json")]
+pub struct DoctorArgs {
+    /// Print it as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Sound alone, by which `doctor` asks a process of its own.
+    #[arg(long, hide = true)]
+    pub sound_only: bool,
+}
+
+/// From when to when.
+#[derive(Debug, ClapArgs)]
+pub struct SpanFlags {
+    /// First instant, seconds [default: 0].
+    #[arg(long, value_name = "T", value_parser = finite, allow_negative_numbers = true)]
+    pub from: Option<f64>,
+    /// End, not included, seconds [default: the scene's, or 10].
+    #[arg(long, value_name = "T", value_parser = finite, allow_negative_numbers = true)]
+    pub to: Option<f64>,
+}
+
+impl SpanFlags {
+    fn is_given(&self) -> bool {
+        self.from.is_some() || self.to.is_some()
+    }
+
+    pub fn span(&self) -> Span {
+        Span::Range {
+            from_s: self.from.unwrap_or(0.0),
+            to_s: self.to,
+        }
+    }
+}
+
+impl TraceArgs {
+    pub fn rate(&self) -> Rate {
+        self.step.map_or(Rate::PerSecond(30.0), Rate::Every)
+    }
+}
+
+/// Flags of every scene.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Scene")]
+pub struct SceneFlags {
+    /// Level of a streamed scan; 0 is the finest [default: the finest that fits].
+    #[arg(long, value_name = "N")]
+    pub level: Option<u32>,
+    /// Colour behind everything: '#rrggbb' or '#rrggbbaa'.
+    #[arg(long, value_name = "COLOUR", value_parser = colour, allow_hyphen_values = true)]
+    pub background: Option<Rgba>,
+    /// Seed of everything random.
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub seed: u64,
+    /// Where x, y and z of the file point (RDF, RUB, RFU, y-up, y-down, z-up, ...), where the file
+    /// does not tell the truth.
+    #[arg(long, value_name = "AXES")]
+    pub axes: Option<Axes>,
+    /// The film pass; there is none yet, so the only value is off.
+    #[arg(long, value_enum, value_name = "MODE", default_value = "off")]
+    pub film: Film,
+    /// Where the camera of a plain splat file stands, metres.
+    #[arg(long, value_name = "X,Y,Z", value_parser = vector, allow_hyphen_values = true)]
+    pub eye: Option<Vector>,
+    /// What it looks at.
+    #[arg(long, value_name = "X,Y,Z", value_parser = vector, allow_hyphen_values = true)]
+    pub target: Option<Vector>,
+    /// Which direction is up in the picture.
+    #[arg(long, value_name = "X,Y,Z", value_parser = vector, allow_hyphen_values = true)]
+    pub up: Option<Vector>,
+    /// Its vertical field of view, degrees.
+    #[arg(long, value_name = "DEG", value_parser = field_of_view)]
+    pub fov: Option<f64>,
+    /// Eye, target and up are in the file's own axes instead of the world's (y up).
+    #[arg(long)]
+    pub file_space: bool,
+}
+
+/// Newtypes keep clap from taking an array for a list of values.
+#[derive(Clone, Copy, Debug)]
+pub struct Vector([f64; 3]);
+
+/// Display-space colour, 0 to 1.
+#[derive(Clone, Copy, Debug)]
+pub struct Rgba([f32; 4]);
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Film {
+    /// The picture as it is drawn.
+    Off,
+}
+
+impl SceneFlags {
+    pub fn options(&self, scene: &str) -> SceneOptions {
+        let Film::Off = self.film;
+        SceneOptions {
+            scene: scene.to_owned(),
+            level: self.level,
+            axes: self.axes,
+            background: self.background.map(|c| c.0),
+            seed: self.seed,
+            camera: CameraOptions {
+                eye: self.eye.map(|v| v.0),
+                target: self.target.map(|v| v.0),
+                up: self.up.map(|v| v.0),
+                fov_deg: self.fov,
+                file_space: self.file_space,
+            },
+        }
+    }
+}
+
+/// Flags of everything that draws.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Drawing")]
+pub struct DrawFlags {
+    /// Width and height in pixels [default: 1280x720].
+    #[arg(long, value_name = "WxH", value_parser = size)]
+    pub size: Option<Size>,
+    /// Raster method [default: quads on a software driver, tiles on a GPU].
+    #[arg(long, value_enum, value_name = "METHOD")]
+    pub raster: Option<Raster>,
+    /// Which adapter, as `doctor` numbers them.
+    #[arg(long, value_name = "N")]
+    pub gpu: Option<usize>,
+    /// How splats are held on the GPU; float is for comparisons.
+    #[arg(long, value_enum, value_name = "HOW", default_value = "packed")]
+    pub packing: PackingName,
+    /// A folder whose shaders replace the built-in ones of the same name.
+    #[arg(long, value_name = "DIR", env = "SPLATSTAGE_SHADERS")]
+    pub shaders: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Size([u32; 2]);
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Raster {
+    /// Compute shaders, for GPUs.
+    Tiles,
+    /// Hardware quads, for software drivers and small GPUs.
+    Quads,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum PackingName {
+    /// Small.
+    Packed,
+    /// Exact.
+    Float,
+}
+
+impl DrawFlags {
+    pub fn options(&self) -> DrawOptions {
+        self.options_with_default([1280, 720])
+    }
+
+    /// `size_px` is taken where no size is named.
+    pub fn options_with_default(&self, size_px: [u32; 2]) -> DrawOptions {
+        DrawOptions {
+            size: self.size.map_or(size_px, |size| size.0),
+            raster: self.raster.map(|method| match method {
+                Raster::Tiles => RasterMethod::Tiles,
+                Raster::Quads => RasterMethod::Quads,
+            }),
+            gpu: self.gpu,
+            packing: match self.packing {
+                PackingName::Packed => Packing::Packed,
+                PackingName::Float => Packing::Float,
+            },
+            shaders: self.shaders.clone(),
+        }
+    }
+}
+
+fn finite(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(value),
+        _ => Err("expected a number".to_owned()),
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    finite(text)
+        .ok()
+        .filter(|value| *value > 0.0)
+        .ok_or_else(|| "expected a number above 0".to_owned())
+}
+
+fn field_of_view(text: &str) -> Result<f64, String> {
+    finite(text)
+        .ok()
+        .filter(|value| *value > 0.0 && *value < 180.0)
+        .ok_or_else(|| "expected degrees between 0 and 180".to_owned())
+}
+
+fn vector(text: &str) -> Result<Vector, String> {
+    let numbers: Result<Vec<f64>, String> = text.split(',').map(finite).collect();
+    numbers
+        .ok()
+        .and_then(|v| v.try_into().ok())
+        .map(Vector)
+        .ok_or_else(|| "expected three numbers X,Y,Z".to_owned())
+}
+
+/// Sides up to here are let through; the adapter may allow less and says so.
+const SIDE_MAX: u32 = 32_768;
+
+fn size(text: &str) -> Result<Size, String> {
+    let sides = text.split_once(['x', 'X']);
+    let parsed = sides.and_then(|(w, h)| Some([w.parse().ok()?, h.parse().ok()?]));
+    match parsed {
+        Some(size) if size.iter().all(|side| (1..=SIDE_MAX).contains(side)) => Ok(Size(size)),
+        _ => Err(format!(
+            "expected WxH in pixels such as 1280x720, each 1 to {SIDE_MAX}"
+        )),
+    }
+}
+
+fn colour(text: &str) -> Result<Rgba, String> {
+    let expected = || "expected '#rrggbb' or '#rrggbbaa'".to_owned();
+    let digits = text.strip_prefix('#').unwrap_or(text);
+    if !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Err(expected());
+    }
+    let value = u32::from_str_radix(digits, 16).map_err(|_| expected())?;
+    let rgba = match digits.len() {
+        6 => value << 8 | 0xff,
+        8 => value,
+        _ => return Err(expected()),
+    };
+    Ok(Rgba(rgba.to_be_bytes().map(|byte| f32::from(byte) / 255.0)))
+}
+
+fn frames(text: &str) -> Result<(u64, u64), String> {
+    let ends = text.split_once("..");
+    ends.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)))
+        .filter(|(first, end)| first < end)
+        .ok_or_else(|| "expected A..B with A below B, such as 0..90".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn values_parse_or_are_refused() {
+        assert_eq!(
+            vector("-0.8,-3.25,0.8").map(|v| v.0),
+            Ok([-0.8, -3.25, 0.8])
+        );
+        assert!(vector("1,2").is_err() && vector("1,2,nan").is_err());
+        assert_eq!(size("640x360").map(|s| s.0), Ok([640, 360]));
+        assert!(size("0x1").is_err() && size("640").is_err());
+        assert_eq!(colour("#ff000080").map(|c| c.0[0]), Ok(1.0));
+        assert!(colour("#12345").is_err() && colour("red").is_err());
+        assert_eq!(frames("3..5"), Ok((3, 5)));
+        assert!(frames("5..3").is_err());
+    }
+}

@@ -1,0 +1,387 @@
+//! Saving a scene while it plays: seen whatever way it is saved, never worse than the last good
+//! version, one error a version. Drives the program itself under Xvfb and reads its log.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Until a step of the program must have shown in its log. Generous: a machine that tests is busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long a log is listened to for lines that must not come.
+const SILENCE: Duration = Duration::from_millis(700);
+
+/// An X server without a screen, ended when dropped.
+struct Xvfb {
+    child: Child,
+    display: String,
+}
+
+impl Xvfb {
+    /// `None` with a printed skip where there is none; with `REQUIRE_GPU=1` that is a failure.
+    fn start() -> Option<Self> {
+        let spawned = Command::new("Xvfb")
+            .args([
+                "-displayfd",
+                "1",
+                "-screen",
+                "0",
+                "640x480x24",
+                "-nolisten",
+                "tcp",
+            ])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let mut child = match spawned {
+            Ok(child) => child,
+            Err(error) => {
+                assert!(
+                    std::env::var_os("REQUIRE_GPU").is_none(),
+                    "Xvfb does not start: {error}"
+                );
+                eprintln!("skipped: no Xvfb ({error})");
+                return None;
+            }
+        };
+        let mut number = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut number)
+            .unwrap();
+        Some(Self {
+            child,
+            display: format!(":{}", number.trim()),
+        })
+    }
+}
+
+impl Drop for Xvfb {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The program playing one scene, and its log so far.
+struct Play {
+    child: Child,
+    lines: Receiver<String>,
+    /// Of the scene's folder and the program's own configuration.
+    dir: tempfile::TempDir,
+    /// Good versions saved so far.
+    saves: u32,
+    _display: Xvfb,
+}
+
+impl Drop for Play {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Play {
+    fn start(flags: &[&str]) -> Option<Self> {
+        let display = Xvfb::start()?;
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("scene")).unwrap();
+        std::fs::write(dir.path().join("scene/scene.luau"), good(0)).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_splatstage"))
+            .arg("play")
+            .arg(dir.path().join("scene"))
+            .args(["--size", "320x180"])
+            .args(flags)
+            .env("DISPLAY", &display.display)
+            .env("XDG_CONFIG_HOME", dir.path().join("config"))
+            .env_remove("WAYLAND_DISPLAY")
+            .env_remove("RUST_LOG")
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (sender, lines) = channel();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        std::thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut play = Self {
+            child,
+            lines,
+            dir,
+            saves: 0,
+            _display: display,
+        };
+        play.wait_for("first frame submitted");
+        Some(play)
+    }
+
+    fn scene(&self) -> PathBuf {
+        self.dir.path().join("scene/scene.luau")
+    }
+
+    /// The first line from here on that holds `text`.
+    fn wait_for(&mut self, text: &str) -> String {
+        let until = Instant::now() + PATIENCE;
+        let mut seen = Vec::new();
+        loop {
+            match self.lines.recv_timeout(until - Instant::now().min(until)) {
+                Ok(line) if line.contains(text) => return line,
+                Ok(line) => seen.push(line),
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("no line with '{text}' in the log:\n{}", seen.join("\n"))
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    panic!("the program ended before '{text}':\n{}", seen.join("\n"))
+                }
+            }
+        }
+    }
+
+    /// Lines that come within [`SILENCE`].
+    fn lines_that_follow(&mut self) -> Vec<String> {
+        let until = Instant::now() + SILENCE;
+        let mut lines = Vec::new();
+        while let Ok(line) = self.lines.recv_timeout(until - Instant::now().min(until)) {
+            lines.push(line);
+        }
+        lines
+    }
+
+    /// Saves a new good version and waits until it is on stage.
+    fn heal(&mut self, why: &str) {
+        self.saves += 1;
+        let text = good(self.saves);
+        std::fs::write(self.scene(), &text).unwrap();
+        let line = self.wait_for("first frame submitted");
+        assert!(line.contains(&hash(&text)), "{why}: {line}");
+    }
+
+    /// Saves `broken`: one error that names `place`, the last picture stays, a good save heals.
+    fn check_broken(&mut self, broken: &str, place: &str) {
+        std::fs::write(self.scene(), broken).unwrap();
+        let line = self.wait_for("ERROR");
+        assert!(line.contains(place), "file and line: {line}");
+        let more = self.lines_that_follow();
+        assert!(
+            !more
+                .iter()
+                .any(|l| l.contains("ERROR") || l.contains("submitted")),
+            "one error, and the last good version stays: {more:?}"
+        );
+        self.heal(place);
+        let more = self.lines_that_follow();
+        assert!(
+            !more.iter().any(|l| l.contains("ERROR")),
+            "healed: {more:?}"
+        );
+    }
+}
+
+/// A scene of a few splats in a colour that says which version it is.
+fn good(version: u32) -> String {
+    format!(
+        "local scene = {{}}\n\
+         function scene.frame(t)\n\
+         \treturn {{ background = {{ {:.3}, 0.2, 0.3 }} }}\n\
+         end\n\
+         return scene\n",
+        f64::from(version % 50) / 50.0
+    )
+}
+
+/// As the log prints it.
+fn hash(text: &str) -> String {
+    splatstage::app::watch::ContentHash::of(text.as_bytes()).to_string()
+}
+
+fn field(line: &str, name: &str) -> f64 {
+    let start = line
+        .find(name)
+        .unwrap_or_else(|| panic!("no {name} in {line}"))
+        + name.len();
+    let digits = line[start..].split_whitespace().next().unwrap();
+    digits.parse().unwrap()
+}
+
+fn now_unix_ms() -> f64 {
+    SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64() * 1e3
+}
+
+/// The ways in which editors save.
+fn save(way: u32, file: &Path, text: &str) {
+    match way % 3 {
+        0 => std::fs::write(file, text).unwrap(),
+        1 => {
+            let fresh = file.with_extension("tmp");
+            std::fs::write(&fresh, text).unwrap();
+            std::fs::rename(&fresh, file).unwrap();
+        }
+        _ => {
+            let backup = file.with_extension("luau~");
+            std::fs::rename(file, &backup).unwrap();
+            std::fs::write(file, text).unwrap();
+            std::fs::remove_file(&backup).unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_save_is_on_stage_soon_whatever_way_it_is_saved() {
+    let Some(mut play) = Play::start(&[]) else {
+        return;
+    };
+    let mut from_save_ms = Vec::new();
+    let mut in_log_ms = Vec::new();
+    for version in 1..=20 {
+        let text = good(version);
+        save(version, &play.scene(), &text);
+        let saved_at_ms = now_unix_ms();
+        let seen = play.wait_for("change seen");
+        assert!(
+            seen.contains(&hash(&text)),
+            "the content that was saved: {seen}"
+        );
+        play.wait_for("version loaded");
+        let shown = play.wait_for("first frame submitted");
+        assert!(
+            shown.contains(&hash(&text)),
+            "the version that was saved: {shown}"
+        );
+        from_save_ms.push(field(&shown, "unix_ms=") - saved_at_ms);
+        in_log_ms.push(field(&shown, " at_ms=") - field(&seen, " at_ms="));
+    }
+    for (what, times_ms) in [("save", &mut from_save_ms), ("change seen", &mut in_log_ms)] {
+        times_ms.sort_by(f64::total_cmp);
+        eprintln!(
+            "from {what} to first frame submitted: median {:.1} ms, worst {:.1} ms of 20",
+            times_ms[10], times_ms[19]
+        );
+    }
+}
+
+#[test]
+fn of_two_quick_saves_both_are_seen_and_the_second_stays() {
+    let Some(mut play) = Play::start(&[]) else {
+        return;
+    };
+    let (first, second) = (good(1), good(1).replace("0.2, 0.3", "0.9, 0.9"));
+    std::fs::write(play.scene(), &first).unwrap();
+    play.wait_for(&hash(&first));
+    let sed = |script: &str| {
+        let status = Command::new("sed")
+            .arg("-i")
+            .arg(script)
+            .arg(play.scene())
+            .status();
+        assert!(status.unwrap().success(), "sed runs");
+    };
+    sed("s/0.2, 0.3/0.9, 0.3/");
+    sed("s/0.9, 0.3/0.9, 0.9/");
+    let between = first.replace("0.2, 0.3", "0.9, 0.3");
+    let mut seen = Vec::new();
+    loop {
+        let line = play.wait_for(" ");
+        let is_last = line.contains("submitted") && line.contains(&hash(&second));
+        seen.push(line);
+        if is_last {
+            break;
+        }
+    }
+    let is_seen = |text: &str| seen.iter().any(|l| l.contains(&hash(text)));
+    assert!(is_seen(&between) && is_seen(&second), "both: {seen:?}");
+    let more = play.lines_that_follow();
+    assert!(more.is_empty(), "and nothing more happens: {more:?}");
+}
+
+#[test]
+fn a_broken_version_gives_one_error_and_the_next_good_one_heals() {
+    let Some(mut play) = Play::start(&[]) else {
+        return;
+    };
+    play.check_broken("local scene = {}\nreturn {{\n", "scene.luau:");
+    play.check_broken(
+        "return { frame = function(t)\n  local nothing = nil\n  return nothing.camera\nend }\n",
+        "scene.luau:3:",
+    );
+    play.check_broken(
+        "return { frame = function(t)\n\
+           while true do\n\
+             pcall(function() while true do end end)\n\
+           end\n\
+         end }\n",
+        "scene.luau:",
+    );
+    play.check_broken(
+        "return { load = function()\n\
+           local heap = {}\n\
+           while true do heap[#heap + 1] = string.rep('x', 1000) .. #heap end\n\
+         end }\n",
+        "scene.luau:3:",
+    );
+    play.check_broken("return 7\n", "scene.luau:");
+}
+
+#[test]
+fn a_version_that_fails_while_it_plays_stops_at_its_last_picture() {
+    let Some(mut play) = Play::start(&[]) else {
+        return;
+    };
+    // Scene time goes on over reloads, so "later" is counted from the version's own first picture.
+    let late = "local first\n\
+                return { frame = function(t)\n\
+                  first = first or t\n\
+                  if t > first + 0.3 then error('too late') end\n\
+                  return { background = { t % 1, 0, 0 } }\n\
+                end }\n";
+    std::fs::write(play.scene(), late).unwrap();
+    play.wait_for("first frame submitted");
+    let line = play.wait_for("ERROR");
+    assert!(
+        line.contains("scene.luau:4:") && line.contains("too late"),
+        "file, line and message: {line}"
+    );
+    let more = play.lines_that_follow();
+    assert!(more.is_empty(), "asked no more: {more:?}");
+    play.heal("after a runtime error");
+}
+
+#[test]
+fn a_module_that_is_missing_heals_when_it_comes() {
+    let Some(mut play) = Play::start(&[]) else {
+        return;
+    };
+    let scene = "local colour = require('./lib/colour')\n\
+                 return { frame = function(t) return { background = colour } end }\n";
+    std::fs::write(play.scene(), scene).unwrap();
+    let line = play.wait_for("ERROR");
+    assert!(
+        line.contains("scene.luau:1:"),
+        "where it was asked for: {line}"
+    );
+    let lib = play.dir.path().join("scene/lib");
+    std::fs::create_dir(&lib).unwrap();
+    std::fs::write(lib.join("colour.luau"), "return { 0.5, 0.5, 0.1 }\n").unwrap();
+    play.wait_for("first frame submitted");
+    // A change in the module alone is a new version too.
+    std::fs::write(lib.join("colour.luau"), "return { 0.1, 0.5, 0.1 }\n").unwrap();
+    play.wait_for("colour.luau");
+    play.wait_for("first frame submitted");
+}
+
+#[test]
+fn nothing_reloads_without_a_watch() {
+    let Some(mut play) = Play::start(&["--no-watch"]) else {
+        return;
+    };
+    std::fs::write(play.scene(), good(7)).unwrap();
+    let more = play.lines_that_follow();
+    assert!(more.is_empty(), "not watched: {more:?}");
+}
