@@ -94,7 +94,7 @@ pub(super) fn read(
         antialiased: unit.antialiased,
         ..Splats::default()
     };
-    decoded.append(&[0..unit.count], &mut splats);
+    decoded.append(std::slice::from_ref(&(0..unit.count)), &mut splats);
     progress(1.0);
     Ok(FileSplats {
         splats,
