@@ -133,9 +133,10 @@ pub(crate) fn find(container: &dyn Container) -> Result<Found, Error> {
     for (format, name) in &by_name {
         let inner: Vec<&String> = entries
             .iter()
-            .filter(|e| {
-                e.strip_suffix(name)
-                    .is_some_and(|folder| folder.ends_with('/'))
+            .filter(|entry| {
+                entry.strip_suffix(name).is_some_and(|folder| {
+                    folder.ends_with('/') && entries.iter().all(|e| e.starts_with(folder))
+                })
             })
             .collect();
         if let [entry] = inner.as_slice() {

@@ -51,15 +51,16 @@ impl Layout {
     fn of(header: &Header, vertex: &Element, at: &Place) -> Result<Self, Error> {
         let mut fixed = NAMES.map(|name| vertex.find(name));
         let mut warnings = Vec::new();
-        // What may be missing: the third scale, opacity and colour have a sensible stand-in.
-        let missing: Vec<&str> = NAMES
-            .iter()
-            .zip(&fixed)
-            .enumerate()
-            .filter(|(slot, (_, found))| found.is_none() && *slot != SCALE_2 && *slot < OPACITY)
-            .map(|(_, (name, _))| *name)
-            .collect();
-        if !missing.is_empty() {
+        let lacking = |slot: usize| fixed.get(slot).is_some_and(Option::is_none);
+        // The third scale, opacity and colour have a sensible stand-in; without the others there
+        // are no splats, and then everything that is missing is named.
+        if (0..OPACITY).any(|slot| slot != SCALE_2 && lacking(slot)) {
+            let missing: Vec<&str> = NAMES
+                .iter()
+                .enumerate()
+                .filter(|(slot, _)| lacking(*slot))
+                .map(|(_, name)| *name)
+                .collect();
             let kind = if header.element("face").is_some_and(|f| f.count > 0) {
                 "a mesh"
             } else {
