@@ -35,6 +35,7 @@ mod log;
 mod modules;
 mod motion;
 mod plain;
+mod quota;
 mod splats;
 mod stage;
 mod vm;

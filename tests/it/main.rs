@@ -2,4 +2,5 @@
 //! skip for a missing adapter or missing data into a failure.
 
 mod given;
+mod motion;
 mod script;

@@ -30,6 +30,7 @@ impl Assets for Cube {
         level: Option<u32>,
         axes: Option<&str>,
     ) -> Result<Arc<Splats>, String> {
+        assert!(path != "panic.ply", "a bug of the host");
         if path != "cube.ply" {
             return Err(format!("{path}: not found"));
         }
@@ -535,7 +536,7 @@ fn modules_that_cannot_be_had_say_why() {
         ("/etc/passwd", "must begin with"),
         ("secret", "must begin with"),
         ("@other/x", "must begin with"),
-        ("@stage/nope", "there is @stage/orbit"),
+        ("@stage/nope", "there is @stage/light, @stage/orbit"),
         ("@stage/../secret", "no such library"),
         ("./nope", "nope.luau: not found"),
         ("./.", "names no file"),
@@ -938,6 +939,68 @@ fn a_hundred_reloads_leave_memory_where_it_was() {
         // One load holds 2.5 MB: a leak of it would show 250 MB.
         assert!(after < before + (4 << 20), "{before} to {after} bytes");
     }
+}
+
+#[test]
+fn a_panic_of_the_host_is_an_error_and_cannot_be_caught() {
+    for line in [
+        "stage.splats('panic.ply')",
+        "pcall(stage.splats, 'panic.ply')",
+    ] {
+        let e = given(&format!("\n{line}\nreturn {{}}")).error();
+        assert!(e.message.contains("host panicked"), "{line}: {e}");
+        assert_eq!(e.file, "scenes/test/scene.luau");
+    }
+}
+
+#[test]
+fn host_memory_has_limits_too() {
+    for (body, part) in [
+        (
+            "local a, b = stage.builder(3e6), stage.builder(3e6)",
+            "may generate 4000000 splats",
+        ),
+        (
+            "stage.generate({ positions = buffer.create(12 * 5e6), scales = 1, colours = vector.one })",
+            "may generate 4000000 splats",
+        ),
+        (
+            "local keep = {} for i = 1, 100 do keep[i] = motion.track(240, 1e6, function(t) return t end) end",
+            "motion objects",
+        ),
+        (
+            "local t = {} for i = 1, 1e6 do t[i] = vector.create(i, 0, 0) end motion.spline(t)",
+            "motion objects",
+        ),
+    ] {
+        check(&given(&format!("\n{body}\nreturn {{}}")).error(), 2, part);
+    }
+    check(
+        &frame_error("return { draws = table.create(1e5, 0) }"),
+        1,
+        "4096 draws",
+    );
+    // What is dropped is given back.
+    given("for i = 1, 100 do stage.builder(3e6) end return {}").script();
+    given("for i = 1, 100 do motion.track(240, 4e5, function(t) return t end) end return {}")
+        .script();
+}
+
+#[test]
+fn three_hundred_thousand_splats_are_built_in_a_second() {
+    let scene = given(
+        "local b = stage.builder(3e5)
+         local scale, colour = vector.create(0.1, 0.1, 0.01), vector.create(1, 0.5, 0)
+         for i = 1, 3e5 do b:add(vector.create(i, 0, 0), scale, colour, 0.9, vector.create(0, 1, 0)) end
+         b:build() return {}",
+    );
+    let start = Instant::now();
+    let frame = scene.script().frame(0.0).unwrap();
+    let seconds = start.elapsed().as_secs_f64();
+    println!("300,000 splats in {seconds:.3} s");
+    assert_eq!(frame.draws[0].splats.len(), 300_000);
+    // Five times the aim, since other tests run beside this one.
+    assert!(seconds < 5.0, "{seconds} s");
 }
 
 // Determinism.
