@@ -171,7 +171,7 @@ impl Amount {
 fn spring_of(frequency: &Value, damping: &Value, what: &str) -> Result<Spring> {
     let frequency_hz = match frequency {
         Value::Nil => 1.0,
-        value => args::positive(&value, &format!("{what}: frequency"), "Hz")?,
+        value => args::positive(value, &format!("{what}: frequency"), "Hz")?,
     };
     let damping = match damping {
         Value::Nil => 1.0,

@@ -408,7 +408,9 @@ impl Vm {
         };
         // A VM at its memory limit stays there until it is collected. That this could fail too
         // changes nothing about the error.
-        let _ = self.lua.gc_collect();
+        if self.lua.used_memory() > budget::MEMORY_BYTES_MAX / 2 {
+            let _ = self.lua.gc_collect();
+        }
         Err(error)
     }
 
@@ -586,11 +588,7 @@ fn scene_of(returned: &Value, sink: &log::Sink) -> Result<Parts> {
     let data = |name: &str| table.raw_get::<Value>(name);
     let duration_s = match data("duration")? {
         Value::Nil => None,
-        value => Some(f64::from(args::positive(
-            &value,
-            "the scene's duration",
-            "seconds",
-        )?)),
+        value => Some(args::positive(&value, "the scene's duration", "seconds")?),
     };
     let background = match data("background")? {
         Value::Nil => None,
