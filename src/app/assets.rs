@@ -128,6 +128,7 @@ impl AssetCache {
             level,
             budget: None,
             axes,
+            environment: false,
         };
         self.load_with(path, None, &options, |progress| {
             formats::load(path, &options, progress)
@@ -150,6 +151,7 @@ impl AssetCache {
             level,
             budget: None,
             axes,
+            environment: false,
         };
         self.load_with(path, Some(entry), &options, |progress| {
             formats::load_in(container, Some(entry), &options, progress)
@@ -217,7 +219,7 @@ impl AssetCache {
                 }
                 Some(entry) => formats::open(&key.path).and_then(|container| {
                     cache.load_now(key.clone(), stamp.clone(), |progress| {
-                        formats::load_entry(container.as_ref(), &entry, &options, progress)
+                        formats::load_in(container.as_ref(), Some(&entry), &options, progress)
                     })
                 }),
             };

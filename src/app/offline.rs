@@ -37,6 +37,18 @@ pub struct DrawOptions {
 }
 
 impl DrawOptions {
+    /// Pictures of this size, everything else as it comes.
+    #[must_use]
+    pub fn of_size(size: [u32; 2]) -> Self {
+        Self {
+            size,
+            raster: None,
+            gpu: None,
+            packing: Packing::default(),
+            shaders: None,
+        }
+    }
+
     /// Settings for a [`Renderer`].
     ///
     /// # Errors
@@ -50,6 +62,7 @@ impl DrawOptions {
                     .with_context(|| format!("{}: cannot read shaders", folder.display()))?,
                 None => ShaderSource::default(),
             },
+            depth: false,
         })
     }
 

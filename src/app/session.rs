@@ -11,8 +11,7 @@ use super::assets::{Asset, AssetCache};
 use super::builtin::{self, Builtin};
 use super::watch::ContentHash;
 use super::{Usage, orientation};
-use crate::formats::container::{self, Container};
-use crate::formats::{self, Code, Format};
+use crate::formats::{self, Code, Container};
 use crate::frame::{Event, Frame, Input};
 use crate::scene::{Axes, Splats};
 use crate::script::{self, Assets, Files, Script, Setup};
@@ -20,6 +19,7 @@ use anyhow::{Context as _, bail};
 use glam::{Quat, Vec3};
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -110,12 +110,8 @@ impl Session {
     /// for a scene that has its own camera ([`Usage`]).
     pub fn open(options: SceneOptions, cache: Arc<AssetCache>, live: bool) -> anyhow::Result<Self> {
         let (source, entry) = resolve(&options.scene)?;
-        let is_viewer = match &source {
-            Source::Plain(_) => true,
-            Source::Builtin((name, _)) => *name == builtin::VIEWER,
-            Source::Folder(_) | Source::Zip(_) => false,
-        };
-        if !is_viewer && !options.camera.is_empty() {
+        let is_plain = matches!(source, Source::Plain(_));
+        if !is_plain && !options.camera.is_empty() {
             let scene = &options.scene;
             bail!(Usage(format!(
                 "{scene} has its own camera: --eye, --target, --up, --fov and --file-space are \
@@ -125,7 +121,7 @@ impl Session {
         let root = match &source {
             Source::Builtin((_, files)) => Root::Embedded(files),
             Source::Plain(_) => Root::Embedded(viewer()?.1),
-            Source::Folder(path) | Source::Zip(path) => Root::Opened(open(path)?),
+            Source::Folder(path) | Source::Zip(path) => Root::Opened(formats::open(path)?),
         };
         let plain = match &source {
             Source::Plain(path) => Some((plain_name(path), path.clone())),
@@ -410,6 +406,12 @@ fn resolve(scene: &str) -> anyhow::Result<(Source, String)> {
                 .collect();
             format!("no built-in scene {scene}: there are {}", names.join(", "))
         })?;
+        if name == builtin::VIEWER {
+            bail!(Usage(
+                "@viewer shows a splat file: name the file itself, as in 'splatstage flat.sog'"
+                    .to_owned()
+            ));
+        }
         return Ok((Source::Builtin(found), ENTRIES[0].to_owned()));
     }
     let path = PathBuf::from(scene);
@@ -450,25 +452,20 @@ fn resolve(scene: &str) -> anyhow::Result<(Source, String)> {
         let entry = path.file_name().map(|n| n.to_string_lossy().into_owned());
         return Ok((Source::Folder(folder), entry.unwrap_or_else(viewer_entry)));
     }
-    if formats::detect(&path)? == Format::Stage {
-        let container = open(&path)?;
-        let entry = ENTRIES
-            .iter()
-            .find(|entry| container.contains(entry))
-            .with_context(|| format!("{scene}: no scene.luau in it"))?;
-        return Ok((Source::Zip(path), (*entry).to_owned()));
+    if is_zip(&path) {
+        let container = formats::open(&path)?;
+        if let Some(entry) = ENTRIES.iter().find(|entry| container.contains(entry)) {
+            return Ok((Source::Zip(path), (*entry).to_owned()));
+        }
     }
     Ok((Source::Plain(path), viewer_entry()))
 }
 
-/// A scene folder, or a zip of one.
-fn open(path: &Path) -> anyhow::Result<Box<dyn Container>> {
-    let name = path.display().to_string();
-    if path.is_dir() {
-        return Ok(Box::new(container::Folder::new(path, name)));
-    }
-    let bytes = std::fs::read(path).with_context(|| format!("{name}: cannot read"))?;
-    Ok(Box::new(container::Zip::new(bytes, name)?))
+/// Whether a file starts as zips do. One that cannot be read is left for the loader to complain of.
+fn is_zip(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    read.is_ok() && magic == *b"PK\x03\x04"
 }
 
 /// A scene's text and data files.

@@ -6,15 +6,17 @@
 mod args;
 mod text;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 pub use args::Args;
 use args::{
     BenchArgs, Command, ConvertArgs, DoctorArgs, InspectArgs, PlayArgs, RenderArgs, TraceArgs,
 };
 use clap::CommandFactory as _;
 use serde_json::{Value, json};
-use splatstage::app::offline;
-use splatstage::app::{Usage, doctor, interrupt, movie};
+use splatstage::app::progress::Progress;
+use splatstage::app::window::NoDisplay;
+use splatstage::app::{self, DrawOptions, SceneOptions, Usage, doctor, interrupt, movie, offline};
+use splatstage::formats::{ConvertOptions, LoadOptions};
 use splatstage::{formats, script};
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::path::Path;
@@ -148,18 +150,23 @@ const SAMPLE_PX: [u32; 2] = [640, 360];
 
 fn play(args: &PlayArgs) -> anyhow::Result<()> {
     let options = args.options();
-    if splatstage::app::has_display() {
-        return splatstage::app::play(options);
-    }
+    let scene = options.scene.clone();
+    let reason = if app::has_display() {
+        match app::play(options) {
+            Err(error) if error.is::<NoDisplay>() => format!("{error:#}"),
+            played => return played,
+        }
+    } else {
+        "no display: neither DISPLAY nor WAYLAND_DISPLAY is set".to_owned()
+    };
     interrupt::listen();
+    let length_s = offline::SAMPLE_S;
     eprintln!(
-        "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set): rendering {} s of {} \
-         to out/ instead",
-        offline::SAMPLE_S,
+        "{reason}\nrendering {length_s} s of {} to out/ instead",
         args.scene
     );
     let draw = args.draw.options_with_default(SAMPLE_PX);
-    for path in offline::render_sample(&options.scene, &draw, Path::new("out"))? {
+    for path in offline::render_sample(&scene, &draw, Path::new("out"))? {
         print_text(&format!("{}\n", path.display()))?;
     }
     Ok(())
@@ -232,17 +239,28 @@ fn run_doctor(args: &DoctorArgs) -> anyhow::Result<()> {
 const THUMBNAIL_PX: [u32; 2] = [512, 512];
 
 fn inspect(args: &InspectArgs) -> anyhow::Result<()> {
-    let report = splatstage::app::inspect::inspect(&args.file)?;
-    if let Some(path) = &args.thumbnail {
-        if movie::Kind::of(path) != Ok(movie::Kind::Png) {
-            let shown = path.display();
-            return Err(Usage(format!("{shown}: a thumbnail's name ends in .png")).into());
-        }
-        let scene = args
-            .file
-            .to_str()
-            .context("the file's name is not Unicode")?;
-        splatstage::app::inspect::thumbnail(scene, THUMBNAIL_PX, path)?;
+    let file = &args.file;
+    let thumbnail = args.thumbnail.as_deref();
+    if let Some(path) = thumbnail
+        && movie::Kind::of(path) != Ok(movie::Kind::Png)
+    {
+        let shown = path.display();
+        bail!(Usage(format!("{shown}: a thumbnail's name ends in .png")));
+    }
+    let report = {
+        let bar = Progress::new("loading");
+        let loaded = formats::load(file, &LoadOptions::default(), &|share| bar.set(share))?;
+        formats::inspect::report(&loaded)
+    };
+    if let Some(path) = thumbnail {
+        let scene = SceneOptions {
+            scene: file
+                .to_str()
+                .context("the file's name is not Unicode")?
+                .to_owned(),
+            ..SceneOptions::default()
+        };
+        offline::thumbnail(&scene, &DrawOptions::of_size(THUMBNAIL_PX), path)?;
     }
     if args.json {
         print_json(&report)?;
@@ -253,8 +271,25 @@ fn inspect(args: &InspectArgs) -> anyhow::Result<()> {
 }
 
 fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
-    let report =
-        splatstage::app::inspect::convert(&args.input, &args.output, args.level, args.axes)?;
+    let options = ConvertOptions {
+        load: LoadOptions {
+            level: args.level,
+            budget: None,
+            axes: args.axes,
+        },
+        to_axes: None,
+    };
+    let bar = Progress::new("converting");
+    let converted = formats::convert(&args.input, &args.output, &options, &|share| bar.set(share))?;
+    let report = json!({
+        "from": converted.from.as_str(),
+        "to": converted.to.as_str(),
+        "output": args.output,
+        "count": converted.count,
+        "axes": converted.axes.to_string(),
+        "warnings": converted.warnings,
+        "lost": converted.lost,
+    });
     if args.json {
         print_json(&report)?;
     } else {

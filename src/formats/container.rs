@@ -92,6 +92,20 @@ fn checked(place: &Place, entry: &str) -> Result<String, Error> {
     })
 }
 
+/// The folder or zip at `path`.
+///
+/// # Errors
+/// Not there, unreadable, or a zip that [`Zip::new`] refuses.
+pub fn open(path: &Path) -> Result<Box<dyn Container>, Error> {
+    let name = path.display().to_string();
+    if path.is_dir() {
+        return Ok(Box::new(Folder::new(path, name)));
+    }
+    let bytes =
+        std::fs::read(path).map_err(|e| Place::file(name.clone()).io("reading the file", &e))?;
+    Ok(Box::new(Zip::new(bytes, name)?))
+}
+
 fn not_there(place: &Place) -> Error {
     place.error(Code::NotFound, "is named but not there")
 }

@@ -41,7 +41,7 @@ pub(crate) mod spz;
 pub(crate) mod values;
 
 use crate::scene::{Axes, Splats};
-pub use container::Container;
+pub use container::{Container, open};
 pub use convert::{ConvertOptions, Converted, convert};
 pub use detect::detect;
 pub use load::{load, load_in, read, read_in};
