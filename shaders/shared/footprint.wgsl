@@ -7,7 +7,7 @@ fn footprint(splat: Splat) -> Footprint {
     f.visible = false;
     let p = page.scale * (page.view_from_local * (splat.mean - page.eye_local));
     f.depth_m = p.z;
-    f.opacity = min(splat.opacity * page.tint.a, 1.0);
+    f.opacity = splat.opacity * page.tint.a;
     if !(p.z > view.near_m) || !(f.opacity >= ALPHA_MIN) {
         return f;
     }
@@ -42,9 +42,10 @@ fn footprint(splat: Splat) -> Footprint {
     let conditional = bare + DILATION_PX2 * (xx + yy - DILATION_PX2) * inverse_root * inverse_root;
     if page.antialiased != 0u {
         f.opacity *= sqrt(bare / conditional);
-        if !(f.opacity >= ALPHA_MIN) {
-            return f;
-        }
+    }
+    f.opacity = min(f.opacity, 1.0);
+    if !(f.opacity >= ALPHA_MIN) {
+        return f;
     }
     f.mean_px = view.focal_px * (p.xy * inverse_z) + view.centre_px;
     f.q_max = 2.0 * log(255.0 * f.opacity);

@@ -388,7 +388,7 @@ fn state(window: &Window) -> egui_winit::State {
 
 fn panel(ui: &Ui, id: &str, anchor: Align2, offset: egui::Vec2, add: impl FnOnce(&mut Ui)) {
     let screen = ui.ctx().content_rect();
-    egui::Area::new(egui::Id::new(id))
+    egui::Area::new(egui::Id::unique(id))
         .anchor(anchor, offset)
         .fade_in(false)
         .show(ui.ctx(), |ui| {

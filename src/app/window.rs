@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use winit::application::ApplicationHandler;
 use winit::dpi::PhysicalSize;
-use winit::event::{ElementState, KeyEvent, StartCause, WindowEvent};
+use winit::event::{ElementState, KeyEvent, WindowEvent};
 use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop, EventLoopProxy};
 use winit::keyboard::ModifiersState;
 use winit::window::{Fullscreen, Window, WindowId};
@@ -63,6 +63,13 @@ pub fn play(options: PlayOptions) -> anyhow::Result<()> {
     let event_loop = EventLoop::<Wake>::with_user_event()
         .build()
         .map_err(|error| NoDisplay(error.to_string()))?;
+    let proxy = event_loop.create_proxy();
+    let handler = ctrlc::set_handler(move || {
+        let _ = proxy.send_event(Wake::Quit);
+    });
+    if let Err(error) = handler {
+        tracing::debug!("no handler for Ctrl-C: {error}");
+    }
     let mut app = App::new(options, event_loop.create_proxy(), started)?;
     event_loop.run_app(&mut app).context("the window's loop")?;
     app.fatal.map_or(Ok(()), Err)
@@ -74,6 +81,7 @@ enum Wake {
     AssetsEnded,
     Progress,
     Saved(Result<PathBuf, String>),
+    Quit,
 }
 
 /// How far each load is, shared with the threads that load.
@@ -636,8 +644,6 @@ impl App {
 const SHADERS: &str = "shaders: ";
 
 impl ApplicationHandler<Wake> for App {
-    fn new_events(&mut self, _event_loop: &ActiveEventLoop, _cause: StartCause) {}
-
     fn resumed(&mut self, event_loop: &ActiveEventLoop) {
         if self.view.is_some() {
             return;
@@ -654,7 +660,7 @@ impl ApplicationHandler<Wake> for App {
         }
     }
 
-    fn user_event(&mut self, _event_loop: &ActiveEventLoop, event: Wake) {
+    fn user_event(&mut self, event_loop: &ActiveEventLoop, event: Wake) {
         match event {
             Wake::Changed(changes) => self.on_changes(&changes),
             Wake::AssetsEnded => {
@@ -672,6 +678,7 @@ impl ApplicationHandler<Wake> for App {
                 }
             }
             Wake::Saved(saved) => self.on_saved(saved),
+            Wake::Quit => event_loop.exit(),
         }
     }
 

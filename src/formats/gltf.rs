@@ -344,6 +344,12 @@ impl<'a> File<'a> {
                     "colours are declared as linear light (lin_rec709_display): drawn as stored",
                 );
             }
+            if (0..part.mean.count).any(|row| part.scale.vec3(row).min_element() < 0.0) {
+                self.warn(
+                    "negative scales: their sign is ignored; the file may follow an early draft of \
+                     the extension, which stored logarithms",
+                );
+            }
             // A mesh named by many nodes must not grow beyond what its bytes can back.
             let rows: usize = parts.iter().map(|p| p.mean.count).sum();
             if rows + part.mean.count > self.binary.len() / part.mean.kind.bytes() / 3 {
@@ -414,7 +420,8 @@ impl Part<'_> {
         let q = &self.rotation;
         Row {
             mean: self.mean.vec3(row),
-            log_scale: self.scale.vec3(row).map(f32::ln),
+            // The sign of a scale changes nothing: the covariance has its square.
+            log_scale: self.scale.vec3(row).abs().map(f32::ln),
             rotation: unit_quaternion(q.get(row, 3), q.get(row, 0), q.get(row, 1), q.get(row, 2)),
             opacity: self.opacity.map(|o| o.get(row, 0)).or(alpha).unwrap_or(1.0),
             dc: match (&self.dc, plain) {

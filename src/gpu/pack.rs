@@ -41,9 +41,9 @@ pub const fn sh_words(packing: Packing, degree: u8) -> usize {
     }
 }
 
-/// A splat of more than e^12 m (163 km) or less than e^-30 m is drawn as one of that size: the
+/// A splat of more than e^16 m (8,900 km) or less than e^-30 m is drawn as one of that size: the
 /// squares of what follows stay inside f32.
-const LOG_SCALE_RANGE: (f32, f32) = (-30.0, 12.0);
+const LOG_SCALE_RANGE: (f32, f32) = (-30.0, 16.0);
 
 /// Rows `first..first + count` of `splats` as GPU words.
 pub fn pack(splats: &Splats, packing: Packing, first: usize, count: usize) -> Vec<u32> {

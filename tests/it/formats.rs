@@ -3,7 +3,7 @@
 
 use crate::alloc::peak_bytes;
 use crate::given;
-use glam::{Quat, Vec3};
+use glam::{Mat3, Quat, Vec3};
 use splatstage::formats::container::{Folder, Memory, Zip};
 use splatstage::formats::{
     Code, Container, ConvertOptions, Error, FileSplats, Format, LoadOptions, Loaded, convert,
@@ -140,7 +140,7 @@ const FILES: &[(&str, &str, u64, u64)] = &[
         0,
     ),
     ("tiny/chair.ksplat", "ksplat", 14_068, 0),
-    ("tiny/khr_conformance_matrix.glb", "gltf", 29, 3),
+    ("tiny/khr_conformance_matrix.glb", "gltf", 15, 3),
     (
         "tiny/metalsplatter_test-splat.3-points-from-train.ply",
         "ply",
@@ -798,20 +798,29 @@ fn the_biker_stands_the_same_way_in_both_formats() {
         let (x, y) = (third_a[axis].cbrt(), third_b[axis].cbrt());
         assert!((x - y).abs() < 0.03 * size, "axis {axis}: {x} {y}");
     }
-    // Upright: wheels and floor are wide, so the lower half of the height holds more splats.
+    // Upright: the scene stands on y = 0 and is some 3 m high.
     for splats in [&a, &b] {
         let bounds = splats.percentile_bounds(0.02).unwrap();
-        let below = splats
-            .means
-            .iter()
-            .filter(|p| p.y < bounds.centre().y)
-            .count();
-        assert!(
-            below * 2 > splats.len(),
-            "{below} of {} splats are below",
-            splats.len()
-        );
+        assert!(bounds.min.y.abs() < 0.2 && bounds.max.y > 2.0, "{bounds:?}");
     }
+}
+
+/// What a splat looks like, free of the choice among the rotations that give the same ellipsoid.
+fn covariance(splats: &Splats, i: usize) -> Mat3 {
+    let turn = Mat3::from_quat(splats.rotations[i]);
+    let variance = Mat3::from_diagonal((2.0 * splats.log_scales[i]).map(f32::exp));
+    turn * variance * turn.transpose()
+}
+
+/// Largest difference of covariances, each relative to the size of the one wanted.
+fn covariance_difference(got: &Splats, want: &Splats) -> f32 {
+    let norm = |m: Mat3| m.to_cols_array().iter().map(|v| v * v).sum::<f32>().sqrt();
+    (0..want.len())
+        .map(|i| {
+            let wanted = covariance(want, i);
+            norm(covariance(got, i) - wanted) / norm(wanted)
+        })
+        .fold(0.0, f32::max)
 }
 
 #[test]
@@ -829,11 +838,9 @@ fn three_files_of_the_same_splats_agree_in_world_space() {
         assert_eq!(got.len(), want.len(), "{ending}");
         let d = difference(&got, &want, size_of(&want));
         // Steps of the two byte formats: 8-bit colours, 1/16 in scale, 8-bit rotations.
-        assert!(
-            d.position < 1e-3 && d.rotation < 0.02 && d.log_scale < 0.04,
-            "{ending}: {d:?}"
-        );
+        assert!(d.position < 1e-3 && d.log_scale < 0.04, "{ending}: {d:?}");
         assert!(d.opacity < 0.01 && d.sh < 0.1, "{ending}: {d:?}");
+        assert!(covariance_difference(&got, &want) < 0.08, "{ending}");
         let shown = |s: &Splats, i: usize| (s.dc[i] * sh::SH_C0 + 0.5).clamp(Vec3::ZERO, Vec3::ONE);
         for i in 0..3 {
             assert!(
@@ -845,7 +852,7 @@ fn three_files_of_the_same_splats_agree_in_world_space() {
 }
 
 #[test]
-fn the_glb_and_the_ply_of_one_scene_agree_in_world_space() {
+fn the_glb_and_the_ply_of_one_scene_are_half_a_turn_apart() {
     let (Some(glb), Some(ply)) = (
         given::data("formats/generated/playbot_l6.glb"),
         given::data("formats/generated/playbot_l6.ply"),
@@ -856,11 +863,17 @@ fn the_glb_and_the_ply_of_one_scene_agree_in_world_space() {
         load_path(&glb).unwrap().splats,
         load_path(&ply).unwrap().splats,
     );
+    // The exporter turned PLY to glTF about z where this crate turns PLY to world about x, so the
+    // two stand upright and face opposite ways: half a turn about y apart.
+    let mut want = want;
+    want.turn(Mat3::from_diagonal(Vec3::new(-1.0, 1.0, -1.0)));
     let d = difference(&got, &want, size_of(&want));
     assert!(
         d.position < 1e-5 && d.log_scale < 1e-4 && d.opacity < 1e-4,
         "{d:?}"
     );
+    assert!(d.colour < 1e-4 && d.sh < 1e-4, "{d:?}");
+    assert!(covariance_difference(&got, &want) < 1e-3);
 }
 
 #[test]
@@ -1136,7 +1149,7 @@ fn survive(name: &str, what: &str, bytes: &[u8]) {
         Ok(file) => file.splats.check_lengths().unwrap(),
         Err(error) => {
             assert!(
-                !error.message.is_empty() && error.entry.is_some(),
+                !error.message.is_empty() && error.file.starts_with("memory"),
                 "{name}, {what}: {error:?}"
             );
         }

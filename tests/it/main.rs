@@ -11,3 +11,4 @@ mod reload;
 mod script;
 mod sog_spz;
 mod tidy;
+mod twins;

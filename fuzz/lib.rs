@@ -1,0 +1,113 @@
+//! What the fuzz targets call: each reader with one input, and the checks on what it hands out.
+//!
+//! The module tree of the readers is included by path. Run from the repository root:
+//! `cargo +nightly fuzz run ply -- -max_total_time=120`.
+#![allow(dead_code, reason = "the readers' tree is included whole, targets call a part of it")]
+
+#[path = "../src/formats/mod.rs"]
+pub mod formats;
+#[path = "../src/scene/mod.rs"]
+pub mod scene;
+
+use formats::container::{Memory, Zip};
+use formats::{Container, Error, FileSplats, LoadOptions, Place};
+
+fn quiet(_: f32) {}
+
+/// An answer must be whole; an error must say something.
+fn check(result: Result<FileSplats, Error>) {
+    match result {
+        Ok(file) => assert_eq!(file.splats.check_lengths(), Ok(()), "lengths differ"),
+        Err(error) => assert!(!error.message.is_empty(), "an error without a message"),
+    }
+}
+
+fn place() -> Place {
+    Place::file("fuzz")
+}
+
+/// Float PLY.
+pub fn ply(bytes: &[u8]) {
+    check(formats::ply::read(bytes, &place(), &quiet));
+}
+
+/// Compressed PLY.
+pub fn compressed_ply(bytes: &[u8]) {
+    check(formats::compressed_ply::read(bytes, &place(), &quiet));
+}
+
+/// SPZ 1 to 4.
+pub fn spz(bytes: &[u8]) {
+    check(formats::spz::read(bytes, &place(), &quiet));
+}
+
+/// `.splat`.
+pub fn dot_splat(bytes: &[u8]) {
+    check(formats::dot_splat::read(bytes, &place(), &quiet));
+}
+
+/// `.ksplat`.
+pub fn ksplat(bytes: &[u8]) {
+    check(formats::ksplat::read(bytes, &place(), &quiet));
+}
+
+/// Binary glTF.
+pub fn gltf(bytes: &[u8]) {
+    check(formats::gltf::read(bytes, &place(), &quiet));
+}
+
+/// SOG: the input holds `meta.json` and the images, each behind a 16-bit length.
+pub fn sog(bytes: &[u8]) {
+    let names = [
+        "meta.json",
+        "means_l.webp",
+        "means_u.webp",
+        "scales.webp",
+        "quats.webp",
+        "sh0.webp",
+        "shN_centroids.webp",
+        "shN_labels.webp",
+    ];
+    check(formats::sog::read(&parts(bytes, &names), "meta.json", &quiet));
+}
+
+/// Streamed SOG: the manifest, then one unit as in [`sog`].
+pub fn lod_meta(bytes: &[u8]) {
+    let names = [
+        "lod-meta.json",
+        "0_0/meta.json",
+        "0_0/means_l.webp",
+        "0_0/means_u.webp",
+        "0_0/scales.webp",
+        "0_0/quats.webp",
+        "0_0/sh0.webp",
+    ];
+    let options = LoadOptions::default();
+    check(formats::lod_meta::read(&parts(bytes, &names), "lod-meta.json", &options, &quiet));
+}
+
+/// The zip container, every entry of it, and whatever it holds.
+pub fn zip(bytes: &[u8]) {
+    if let Ok(zip) = Zip::new(bytes.to_vec(), "fuzz") {
+        for entry in zip.entries() {
+            // 16 MiB is far above what an input of a fuzzer can honestly hold.
+            let _ = zip.read(&entry, 16 << 20);
+        }
+        check(formats::read_in(&zip, None, &LoadOptions::default(), &quiet).map(|(_, file)| file));
+    }
+}
+
+/// Cuts the input into named entries; the last one takes the rest.
+fn parts(mut bytes: &[u8], names: &[&str]) -> Memory {
+    let mut memory = Memory::new("fuzz");
+    for name in names {
+        let Some((length, rest)) = bytes.split_first_chunk::<2>() else {
+            break;
+        };
+        let length = usize::from(u16::from_le_bytes(*length)).min(rest.len());
+        let (part, after) = rest.split_at(length);
+        memory = memory.with(*name, part);
+        bytes = after;
+    }
+    memory
+}
