@@ -451,3 +451,17 @@ fn ctrl_c_leaves_no_file() {
     assert_eq!(status.code(), Some(1));
     assert_eq!(list(), 0, "neither the file nor a temporary one");
 }
+
+#[test]
+fn the_first_scene_of_the_readme_plays() {
+    let readme = include_str!("../../README.md");
+    let script = readme
+        .split_once("```lua\n")
+        .and_then(|(_, rest)| rest.split_once("```"))
+        .map(|(script, _)| script)
+        .expect("the README shows a scene");
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("scene.luau"), script).expect("writes");
+    let output = check_code(&["trace", utf8(folder.path()), "--step", "1"], 0);
+    assert_eq!(text(&output.stdout).lines().count(), 10, "its duration");
+}
