@@ -126,8 +126,8 @@ impl AssetCache {
     ) -> Result<Arc<Asset>, formats::Error> {
         let options = LoadOptions {
             level,
-            budget: None,
             axes,
+            ..LoadOptions::default()
         };
         self.load_with(path, None, &options, |progress| {
             formats::load(path, &options, progress)
@@ -148,8 +148,8 @@ impl AssetCache {
     ) -> Result<Arc<Asset>, formats::Error> {
         let options = LoadOptions {
             level,
-            budget: None,
             axes,
+            ..LoadOptions::default()
         };
         self.load_with(path, Some(entry), &options, |progress| {
             formats::load_in(container, Some(entry), &options, progress)
@@ -217,7 +217,7 @@ impl AssetCache {
                 }
                 Some(entry) => formats::open(&key.path).and_then(|container| {
                     cache.load_now(key.clone(), stamp.clone(), |progress| {
-                        formats::load_entry(container.as_ref(), &entry, &options, progress)
+                        formats::load_in(container.as_ref(), Some(&entry), &options, progress)
                     })
                 }),
             };
