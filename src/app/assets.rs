@@ -126,9 +126,8 @@ impl AssetCache {
     ) -> Result<Arc<Asset>, formats::Error> {
         let options = LoadOptions {
             level,
-            budget: None,
             axes,
-            environment: false,
+            ..LoadOptions::default()
         };
         self.load_with(path, None, &options, |progress| {
             formats::load(path, &options, progress)
@@ -149,9 +148,8 @@ impl AssetCache {
     ) -> Result<Arc<Asset>, formats::Error> {
         let options = LoadOptions {
             level,
-            budget: None,
             axes,
-            environment: false,
+            ..LoadOptions::default()
         };
         self.load_with(path, Some(entry), &options, |progress| {
             formats::load_in(container, Some(entry), &options, progress)

@@ -21,27 +21,31 @@ use splatstage::{formats, script};
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 use tracing_subscriber::EnvFilter;
 
 /// Version, build and the libraries that matter, for `--version`.
-pub fn long_version() -> String {
-    let versions = doctor::versions();
-    let libraries: Vec<String> = versions
-        .iter()
-        .map(|(name, version)| format!("{name} {}", version.as_str().unwrap_or_default()))
-        .collect();
-    let build = if cfg!(debug_assertions) {
-        "debug"
-    } else {
-        "release"
-    };
-    format!(
-        "{} ({build}, {}-{}; {})",
-        env!("CARGO_PKG_VERSION"),
-        std::env::consts::ARCH,
-        std::env::consts::OS,
-        libraries.join(", ")
-    )
+pub fn long_version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(|| {
+        let versions = doctor::versions();
+        let libraries: Vec<String> = versions
+            .iter()
+            .map(|(name, version)| format!("{name} {}", version.as_str().unwrap_or_default()))
+            .collect();
+        let build = if cfg!(debug_assertions) {
+            "debug"
+        } else {
+            "release"
+        };
+        format!(
+            "{} ({build}, {}-{}; {})",
+            env!("CARGO_PKG_VERSION"),
+            std::env::consts::ARCH,
+            std::env::consts::OS,
+            libraries.join(", ")
+        )
+    });
+    &VERSION
 }
 
 /// Sends the log to standard error: warnings, what scenes print, and with a window what it does.
@@ -274,8 +278,8 @@ fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     let options = ConvertOptions {
         load: LoadOptions {
             level: args.level,
-            budget: None,
             axes: args.axes,
+            ..LoadOptions::default()
         },
         to_axes: None,
     };

@@ -30,10 +30,13 @@ const FEATURES_USED: wgpu::Features = wgpu::Features::TIMESTAMP_QUERY
     .union(wgpu::Features::SUBGROUP);
 
 impl Context {
-    /// The instance that both constructors use. Backends follow `WGPU_BACKEND` where it is set.
+    /// The instance that both constructors use. Backends follow `WGPU_BACKEND` where it is set;
+    /// OpenGL is not asked otherwise, since it finds the same devices a second time.
     #[must_use]
     pub fn instance() -> wgpu::Instance {
-        wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle().with_env())
+        let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+        descriptor.backends = wgpu::Backends::PRIMARY;
+        wgpu::Instance::new(descriptor.with_env())
     }
 
     /// Everything wgpu finds on this machine, in the order that `adapter_index` counts.
