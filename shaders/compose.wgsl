@@ -1,4 +1,5 @@
-// Stage "compose": splats over the background, to the picture's 8 bits by the target's rounding.
+// Stage "compose": splats over the background, rounded to 8 bits here, since adapters differ in how
+// they round what is stored.
 // The background's alpha is kept; the result's alpha is straight (not multiplied in).
 // CPU twin: src/reference/compose.rs.
 
@@ -22,5 +23,6 @@ fn compose_pixel(@builtin(position) position: vec4<f32>) -> @location(0) vec4<f3
     let behind = compose.background.a * (1.0 - front.a);
     let alpha = front.a + behind;
     let colour = front.rgb + compose.background.rgb * behind;
-    return vec4<f32>(select(colour / alpha, vec3<f32>(0.0), alpha <= 0.0), alpha);
+    let straight = vec4<f32>(select(colour / alpha, vec3<f32>(0.0), alpha <= 0.0), alpha);
+    return floor(saturate(straight) * 255.0 + 0.5) / 255.0;
 }

@@ -84,7 +84,9 @@ pub struct Overlay {
     painter: Option<egui_wgpu::Renderer>,
     /// Textures that egui has handed out and no device has got yet: a picture may be skipped after
     /// it was laid out.
-    textures: egui::TexturesDelta,
+    textures: Vec<(egui::TextureId, egui::epaint::ImageDelta)>,
+    /// Textures that are no longer needed once the next picture is painted.
+    textures_done: Vec<egui::TextureId>,
     /// Figures are shown.
     pub shows_figures: bool,
     /// The help is shown.
@@ -112,7 +114,8 @@ impl Overlay {
         Self {
             state: state(window),
             painter: None,
-            textures: egui::TexturesDelta::default(),
+            textures: Vec::new(),
+            textures_done: Vec::new(),
             shows_figures: false,
             shows_help: false,
             shows_recent: false,
@@ -128,7 +131,8 @@ impl Overlay {
     pub fn device_changed(&mut self, window: &Window) {
         self.state = state(window);
         self.painter = None;
-        self.textures = egui::TexturesDelta::default();
+        self.textures.clear();
+        self.textures_done.clear();
     }
 
     /// Hands a window event to egui; true when it used the event up.
@@ -196,7 +200,7 @@ impl Overlay {
         }
         let egui = self.state.egui_ctx().clone();
         let mut action = None;
-        let output = egui.run_ui(input, |ui| {
+        let mut output = egui.run_ui(input, |ui| {
             if self.shows_figures {
                 panel(ui, "figures", Align2::LEFT_TOP, vec2(6.0, 6.0), |ui| {
                     self.figures(ui, content);
@@ -226,7 +230,16 @@ impl Overlay {
         self.repaint_at = repaint.and_then(|delay| now.checked_add(delay));
         self.state
             .handle_platform_output(window, output.platform_output);
-        self.textures.append(output.textures_delta);
+        #[allow(
+            clippy::iter_over_hash_type,
+            reason = "no texture depends on another, so their order does not matter"
+        )]
+        for (id, deltas) in output.textures_delta.set.drain() {
+            let deltas = deltas.into_iter();
+            self.textures.extend(deltas.map(|delta| (id, delta)));
+        }
+        self.textures_done
+            .extend(output.textures_delta.free.drain());
         let shapes = Shapes {
             jobs: egui.tessellate(output.shapes, output.pixels_per_point),
             screen: egui_wgpu::ScreenDescriptor {
@@ -249,16 +262,8 @@ impl Overlay {
         let painter = self.painter.get_or_insert_with(|| {
             egui_wgpu::Renderer::new(device, format, egui_wgpu::RendererOptions::default())
         });
-        let textures = std::mem::take(&mut self.textures);
-        // Each texture is set on its own, so the order of the map does not matter.
-        #[allow(
-            clippy::iter_over_hash_type,
-            reason = "textures do not depend on each other"
-        )]
-        for (id, deltas) in &textures.set {
-            for delta in deltas {
-                painter.update_texture(device, queue, *id, delta);
-            }
+        for (id, delta) in self.textures.drain(..) {
+            painter.update_texture(device, queue, id, &delta);
         }
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor {
             label: Some("overlay"),
@@ -285,12 +290,8 @@ impl Overlay {
         }
         commands.push(encoder.finish());
         queue.submit(commands);
-        #[allow(
-            clippy::iter_over_hash_type,
-            reason = "textures do not depend on each other"
-        )]
-        for id in &textures.free {
-            painter.free_texture(id);
+        for id in self.textures_done.drain(..) {
+            painter.free_texture(&id);
         }
     }
 

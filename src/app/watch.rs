@@ -168,8 +168,8 @@ struct Worker<F> {
     known: BTreeMap<PathBuf, Known>,
     /// Files to look at, and when.
     due: BTreeMap<PathBuf, Instant>,
-    /// Files that were not there at the last look.
-    missing: BTreeSet<PathBuf>,
+    /// Files that were gone or empty at the last look, which may not be meant.
+    empty: BTreeSet<PathBuf>,
     /// Some directory could not be watched.
     is_polling: bool,
     stamps_asked_at: Instant,
@@ -187,7 +187,7 @@ impl<F: FnMut(Vec<Change>)> Worker<F> {
             set: WatchSet::default(),
             known: BTreeMap::new(),
             due: BTreeMap::new(),
-            missing: BTreeSet::new(),
+            empty: BTreeSet::new(),
             is_polling: false,
             stamps_asked_at: Instant::now(),
         };
@@ -410,13 +410,15 @@ impl<F: FnMut(Vec<Change>)> Worker<F> {
             };
             let stamp = Stamp::of(&path);
             let hash = ContentHash::of_file(&path).ok();
-            if hash.is_none() && known.hash.is_some() && !self.missing.remove(&path) {
-                // Between two steps of a save, perhaps: gone is gone after the quiet period.
-                self.missing.insert(path.clone());
+            let is_nothing = stamp.is_none_or(|s| s.bytes == 0);
+            if is_nothing && known.hash != hash && !self.empty.remove(&path) {
+                // Between two steps of the next save, perhaps: what is still gone or empty after
+                // the quiet period is so.
+                self.empty.insert(path.clone());
                 self.due.insert(path, now + QUIET);
                 continue;
             }
-            self.missing.remove(&path);
+            self.empty.remove(&path);
             let was_there_unhashed = known.hash.is_none() && known.stamp.is_some();
             let is_same = known.hash == hash && !was_there_unhashed
                 || was_there_unhashed && known.stamp == stamp;

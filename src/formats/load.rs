@@ -124,10 +124,11 @@ fn read_found(
             read_manifest(format, container, &entry, options, progress).map(|file| (format, file))
         }
         Format::Splattie => {
-            let inner = splattie_entry(container, &entry)?;
+            let (inner, version) = splattie_entry(container, &entry)?;
             let (_, mut file) = read_entry_of(container, &inner, options, progress, depth + 1)?;
             // Avatars are y up whatever their splat file says.
             file.axes = None;
+            file.version = version;
             Ok((format, file))
         }
         _ => read_entry_of(container, &entry, options, progress, depth + 1),
@@ -192,8 +193,11 @@ fn read_manifest(
     }
 }
 
-/// The splat file that a bundle's manifest names, beside the manifest.
-fn splattie_entry(container: &dyn Container, manifest: &str) -> Result<String, Error> {
+/// The splat file that a bundle's manifest names, beside the manifest, and the bundle's version.
+fn splattie_entry(
+    container: &dyn Container,
+    manifest: &str,
+) -> Result<(String, Option<String>), Error> {
     let at = container.place(manifest);
     let bytes = read_entry(container, manifest)?;
     let json: serde_json::Value = serde_json::from_slice(&bytes)
@@ -202,7 +206,8 @@ fn splattie_entry(container: &dyn Container, manifest: &str) -> Result<String, E
         at.malformed("the manifest names no avatar.splat.file: not a .splattie bundle")
     })?;
     let folder = manifest.rfind('/').and_then(|end| manifest.get(..=end));
-    Ok(format!("{}{file}", folder.unwrap_or_default()))
+    let version = json["formatVersion"].as_str().map(str::to_owned);
+    Ok((format!("{}{file}", folder.unwrap_or_default()), version))
 }
 
 fn is_url(name: &str) -> bool {

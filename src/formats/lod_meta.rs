@@ -111,7 +111,7 @@ pub(crate) fn read(
         .filter_map(|(file, ranges)| Some((units.opened.get(&file)?.as_ref()?, ranges)))
         .collect();
     if let Some(source) = &environment {
-        parts.push((source, vec![0..source.unit.count]));
+        parts.push((source, std::iter::once(0..source.unit.count).collect()));
     }
     let splats = decode(container, &parts, progress)?;
     for (source, _) in &parts {
@@ -220,13 +220,15 @@ fn levels(
             // A unit that is there and broken is an error only for whoever reads it.
             present &= units.get(file).map_or(true, |source| source.is_some());
         }
-        if let Some(said) = manifest.counts.as_ref().map(|c| c.get(level as usize)) {
-            if said != Some(&count) {
-                let said = said.map_or("nothing".into(), u64::to_string);
-                odd.push(format!(
-                    "{said} for level {level} where the tree holds {count}"
-                ));
-            }
+        if let Some(counts) = &manifest.counts
+            && counts.get(level as usize) != Some(&count)
+        {
+            let said = counts
+                .get(level as usize)
+                .map_or("nothing".into(), u64::to_string);
+            odd.push(format!(
+                "{said} for level {level} where the tree holds {count}"
+            ));
         }
         levels.push(Level {
             level,

@@ -51,15 +51,16 @@ impl Layout {
     fn of(header: &Header, vertex: &Element, at: &Place) -> Result<Self, Error> {
         let mut fixed = NAMES.map(|name| vertex.find(name));
         let mut warnings = Vec::new();
-        // What may be missing: the third scale, opacity and colour have a sensible stand-in.
-        let missing: Vec<&str> = NAMES
-            .iter()
-            .zip(&fixed)
-            .enumerate()
-            .filter(|(slot, (_, found))| found.is_none() && *slot != SCALE_2 && *slot < OPACITY)
-            .map(|(_, (name, _))| *name)
-            .collect();
-        if !missing.is_empty() {
+        let lacking = |slot: usize| fixed.get(slot).is_some_and(Option::is_none);
+        // The third scale, opacity and colour have a sensible stand-in; without the others there
+        // are no splats, and then everything that is missing is named.
+        if (0..OPACITY).any(|slot| slot != SCALE_2 && lacking(slot)) {
+            let missing: Vec<&str> = NAMES
+                .iter()
+                .enumerate()
+                .filter(|(slot, _)| lacking(*slot))
+                .map(|(_, name)| *name)
+                .collect();
             let kind = if header.element("face").is_some_and(|f| f.count > 0) {
                 "a mesh"
             } else {
@@ -129,7 +130,7 @@ fn rest_of(vertex: &Element, warnings: &mut Vec<String>) -> (Vec<usize>, u8, u8)
         .take_while(|degree| sh::rest_count(*degree) <= per_channel)
         .last()
         .unwrap_or(0);
-    if !complete || count % 3 != 0 || in_file == 0 {
+    if !complete || !count.is_multiple_of(3) || in_file == 0 {
         warnings.push(format!(
             "{count} f_rest properties that are no complete set: read without view-dependent \
              colour (expected f_rest_0 to 8, 23 or 44)"

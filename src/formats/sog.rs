@@ -27,8 +27,10 @@ const PLANE_BYTES_MAX: u64 = 1 << 30;
 /// Most splats of one unit: the texels of the largest WebP.
 const SPLATS_MAX: u64 = 16_383 * 16_383;
 /// Splats that one byte of the images may stand for. Images compress without a bound (one colour
-/// takes 60 bytes at any size), real units hold 0.08 to 0.2 splats a byte.
-const SPLATS_PER_BYTE_MAX: u64 = 1024;
+/// takes 60 bytes at any size), while real units hold 0.08 to 0.2 splats a byte.
+const SPLATS_PER_BYTE_MAX: u64 = 32;
+/// Splats that any unit may have, whatever its bytes: they take a few megabytes.
+const SPLATS_FLOOR: u64 = 1 << 16;
 /// Texels that an image may have beyond two for each splat: sides are rounded up, and writers
 /// differ in how.
 const TEXELS_SPARE: u64 = 1 << 16;
@@ -94,7 +96,7 @@ pub(super) fn read(
         antialiased: unit.antialiased,
         ..Splats::default()
     };
-    decoded.append(&[0..unit.count], &mut splats);
+    decoded.append(std::slice::from_ref(&(0..unit.count)), &mut splats);
     progress(1.0);
     Ok(FileSplats {
         splats,
@@ -259,9 +261,9 @@ impl Unit {
             .map(|name| container.read(name, PLANE_BYTES_MAX))
             .collect::<Result<_, _>>()?;
         let bytes: u64 = files.iter().map(|f| f.len() as u64).sum();
-        if self.count as u64 > bytes * SPLATS_PER_BYTE_MAX {
+        if self.count as u64 > SPLATS_FLOOR.max(bytes * SPLATS_PER_BYTE_MAX) {
             return Err(container.place(&self.entry).too_large(format!(
-                "count says {} splats, more than {bytes} bytes of images can hold",
+                "count says {} splats, more than {bytes} bytes of images may hold",
                 self.count
             )));
         }

@@ -10,6 +10,7 @@
 //! `extensions/README.md`).
 
 use super::bytes::Cursor;
+use super::container::{INFLATE_FLOOR_BYTES, INFLATE_RATIO_MAX};
 use super::values::unit_quaternion;
 use super::{Error, FileSplats, Place, Progress};
 use crate::scene::{Axes, Splats, sh};
@@ -27,9 +28,6 @@ const HEADER_BYTES: u64 = 16;
 const HEADER_4_BYTES: u64 = 32;
 /// Most points: the library counts them in an i32.
 const POINTS_MAX: u64 = i32::MAX as u64;
-/// A file of `b` bytes holds at most `b * 1024 / 9` points, as the library has it: deflate packs
-/// at most 1032 to 1, and a position takes 9 bytes.
-const POINTS_PER_9_BYTES_MAX: u64 = 1024;
 /// Most bytes of extension records.
 const EXTENSIONS_BYTES_MAX: u64 = 1 << 20;
 /// The file was trained with antialias compensation.
@@ -99,12 +97,6 @@ impl Header {
                 header.version
             )));
         }
-        if header.points > POINTS_MAX.min(file_bytes * POINTS_PER_9_BYTES_MAX / 9) {
-            return Err(at.too_large(format!(
-                "the header says {} points, more than {file_bytes} bytes can hold",
-                header.points
-            )));
-        }
         if header.degree > 4 {
             return Err(at.malformed(format!(
                 "SH degree {} is out of range, expected 0 to 4",
@@ -115,6 +107,16 @@ impl Header {
             return Err(at.malformed(format!(
                 "{} fractional bits of a 24-bit position, expected at most {FRACTIONAL_BITS_MAX}",
                 header.fractional_bits
+            )));
+        }
+        // zstd packs a run of one byte tens of thousands to one, so a small file can claim, and
+        // hold, far more than a machine has; real ones come to 1.5 to 5.
+        let unpacked = header.field_bytes().iter().sum::<u64>() * header.points;
+        let backed = (file_bytes * INFLATE_RATIO_MAX).max(INFLATE_FLOOR_BYTES);
+        if header.points > POINTS_MAX || unpacked > backed {
+            return Err(at.too_large(format!(
+                "the header says {} points, more than a file of {file_bytes} bytes may hold",
+                header.points
             )));
         }
         Ok(header)

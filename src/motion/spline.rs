@@ -7,7 +7,7 @@
 use glam::DVec3;
 
 /// Chords per segment in the length table: a quarter circle's length comes out to 1e-4.
-const CHORDS: usize = 64;
+pub const CHORDS: usize = 64;
 
 /// A curve through points, open or closed.
 #[derive(Clone, Debug)]

@@ -13,10 +13,10 @@ pub(super) fn describe(value: &Value) -> String {
         Value::Number(n) => n.to_string(),
         Value::Vector(v) => format!("vector({}, {}, {})", v.x(), v.y(), v.z()),
         Value::String(text) => {
-            let text = text.to_string_lossy();
-            let short: String = text.chars().take(40).collect();
-            let dots = if short.len() < text.len() { "..." } else { "" };
-            format!("'{short}{dots}'")
+            let bytes = text.as_bytes();
+            let shown = beginning(&bytes, 40);
+            let dots = if bytes.len() > 40 { "..." } else { "" };
+            format!("'{shown}{dots}'")
         }
         Value::Buffer(buffer) => format!("a buffer of {} bytes", buffer.len()),
         Value::UserData(data) => match data.type_name() {
@@ -25,6 +25,11 @@ pub(super) fn describe(value: &Value) -> String {
         },
         other => format!("a {}", other.type_name()),
     }
+}
+
+/// The first `bytes_max` bytes of a text that may be very long.
+pub(super) fn beginning(bytes: &[u8], bytes_max: usize) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(bytes_max)])
 }
 
 /// `what` must be `wanted`, got `value`.

@@ -110,7 +110,9 @@ fn split_one<'m>(message: &'m str, file: &str) -> Option<(Place, &'m str)> {
 pub(super) fn text_of(value: &Value) -> String {
     let text = match value {
         Value::Error(error) => text_of_error(error),
-        Value::String(text) => text.to_string_lossy(),
+        Value::String(text) => {
+            super::args::beginning(&text.as_bytes(), MESSAGE_BYTES_MAX + 1).into_owned()
+        }
         Value::Nil => "error(nil)".to_owned(),
         Value::Number(n) => n.to_string(),
         Value::Integer(n) => n.to_string(),

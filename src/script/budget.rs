@@ -186,6 +186,21 @@ impl Budget {
     }
 }
 
+/// Says when a live script has used up a call's time over several calls.
+pub(super) struct Stopwatch(Option<Instant>);
+
+impl Stopwatch {
+    /// Never over when not live.
+    pub(super) fn start(live: bool) -> Self {
+        Self(live.then(now))
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.0
+            .is_some_and(|start| start.elapsed().as_secs_f64() > CALL_S_MAX)
+    }
+}
+
 /// The sentence for both memory lines.
 pub(super) fn out_of_memory() -> String {
     format!(

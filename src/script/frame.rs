@@ -9,6 +9,9 @@ use crate::frame::{BACKGROUND_DEFAULT, Event, Frame, Input, SplatDraw};
 use glam::{Quat, Vec2, Vec3};
 use mlua::{Error, Lua, Result, Table, Value};
 
+/// Draws of one picture.
+const DRAWS_MAX: usize = 4096;
+
 /// What a scene's table says about pictures for which `frame` says nothing.
 #[derive(Clone, Default)]
 pub(super) struct Defaults {
@@ -57,6 +60,12 @@ pub(super) fn from_lua(value: &Value, t_s: f64, defaults: &Defaults, cast: &Cast
 
 fn draws_of(value: &Value) -> Result<Vec<SplatDraw>> {
     let list = args::table(value, "frame: draws")?;
+    if list.raw_len() > DRAWS_MAX {
+        return Err(Error::runtime(format!(
+            "frame: a picture may have {DRAWS_MAX} draws, got {}",
+            list.raw_len()
+        )));
+    }
     let mut draws = Vec::with_capacity(list.raw_len());
     for i in 1..=list.raw_len() {
         let entry: Value = list.raw_get(i)?;

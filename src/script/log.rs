@@ -95,7 +95,9 @@ fn line(lua: &Lua, values: &MultiValue) -> String {
             text.push(' ');
         }
         match value {
-            Value::String(s) => text.push_str(&s.to_string_lossy()),
+            Value::String(s) => {
+                text.push_str(&super::args::beginning(&s.as_bytes(), LINE_BYTES_MAX + 1));
+            }
             Value::Nil => text.push_str("nil"),
             other => text.push_str(&super::args::describe(other)),
         }

@@ -26,6 +26,23 @@
 //!
 //! Data fields that mean something to the host: `duration` (s), `background`, `camera`.
 //! Degrees, seconds and metres in Lua; `vector` for every point.
+//!
+//! # What a scene can use
+//! Luau's own libraries without io, os and whatever runs text, and:
+//!
+//! - `stage`: `splats(path[, {level, axes}])`, `generate{positions, scales, colours[, opacities,
+//!   rotations, sh, name]}` (buffers of f32, lists, or one value for all), `builder([n])` with
+//!   `:add(position, scale, colour[, opacity[, facing[, along]]])` and `:build([name])`, all while
+//!   loading; `framing([handle])`, `args`, `seed`.
+//! - Handles: `position`, `rotation`, `scale`, `tint`, `visible`; `name` and `count` to read.
+//! - `motion`: `ease(name, u)`, `bezier(x1, y1, x2, y2, u)`, `noise(x[, seed[, octaves]])`,
+//!   `spring{from, to, velocity, frequency, damping}:at(t)`, `spring_step(value, velocity, target,
+//!   frequency, damping, dt)`, `spline{p1, p2, ..., closed}` with `:at(u)`, `:tangent(u)`, `.length`,
+//!   `track(rate, count, function(t, i))` with `:at(t)`, `.duration`.
+//! - `log.info`, `log.warn`, `log.error`, `print`.
+//! - `require('./x')` inside the scene, `require('@stage/x')` for the library in `scripts/`.
+//!
+//! `math.random` depends on the seed and on what is being asked (t, step, event), on nothing else.
 
 mod args;
 mod blame;
@@ -35,6 +52,7 @@ mod log;
 mod modules;
 mod motion;
 mod plain;
+mod quota;
 mod splats;
 mod stage;
 mod vm;

@@ -16,7 +16,8 @@ use std::sync::Arc;
 const SOURCE_BYTES_MAX: usize = 4 << 20;
 
 /// The Lua standard library, by the path after `@stage/`.
-const STANDARD: [(&str, &str); 2] = [
+const STANDARD: [(&str, &str); 3] = [
+    ("light", include_str!("../../scripts/light.luau")),
     ("orbit", include_str!("../../scripts/orbit.luau")),
     ("shapes", include_str!("../../scripts/shapes.luau")),
 ];

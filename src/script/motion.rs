@@ -1,6 +1,8 @@
 //! The `motion` table: [`crate::motion`] for scripts, in numbers and vectors.
 
 use super::args;
+use super::quota::{Quota, Share};
+use crate::motion::spline::CHORDS;
 use crate::motion::{Ease, Spline, Spring, Track, cubic_bezier, noise};
 use glam::{DVec3, Vec3};
 use mlua::{
@@ -10,8 +12,17 @@ use mlua::{
 /// Samples of one track: 68 s at 240 Hz are 16,320.
 const SAMPLES_MAX: u32 = 2_000_000;
 
+/// Numbers that all splines and tracks of a VM may hold: 128 MiB that Luau's own limit does not see.
+const NUMBERS_MAX: usize = 16 << 20;
+
+/// The quota of [`NUMBERS_MAX`].
+pub(super) fn quota() -> Quota {
+    let rule = format!("all motion objects together may hold {NUMBERS_MAX} numbers");
+    Quota::new(NUMBERS_MAX, &rule)
+}
+
 /// Builds the table (not yet read-only). `track` is added by the prelude.
-pub(super) fn table(lua: &Lua) -> Result<Table> {
+pub(super) fn table(lua: &Lua, quota: &Quota) -> Result<Table> {
     let motion = lua.create_table()?;
     let set = |name: &str, function: Result<mlua::Function>| motion.raw_set(name, function?);
     set(
@@ -69,9 +80,10 @@ pub(super) fn table(lua: &Lua) -> Result<Table> {
             },
         ),
     )?;
+    let quota = quota.clone();
     set(
         "spline",
-        lua.create_function(|_, options: Value| SplinePath::new(&options)),
+        lua.create_function(move |lua, options: Value| SplinePath::new(lua, &options, &quota)),
     )?;
     Ok(motion)
 }
@@ -159,7 +171,7 @@ impl Amount {
 fn spring_of(frequency: &Value, damping: &Value, what: &str) -> Result<Spring> {
     let frequency_hz = match frequency {
         Value::Nil => 1.0,
-        value => args::positive(&value, &format!("{what}: frequency"), "Hz")?,
+        value => args::positive(value, &format!("{what}: frequency"), "Hz")?,
     };
     let damping = match damping {
         Value::Nil => 1.0,
@@ -266,16 +278,20 @@ impl UserData for SpringPath {
 }
 
 /// `motion.spline{p1, p2, ..., closed = true}`.
-struct SplinePath(Spline);
+struct SplinePath {
+    spline: Spline,
+    _share: Share,
+}
 
 impl SplinePath {
-    fn new(options: &Value) -> Result<Self> {
+    fn new(lua: &Lua, options: &Value, quota: &Quota) -> Result<Self> {
         let what = "motion.spline";
         let table = args::table(options, &format!("{what}: argument"))?;
         let closed = match table.raw_get::<Value>("closed")? {
             Value::Nil => false,
             value => args::boolean(&value, &format!("{what}: closed"))?,
         };
+        let share = quota.take(lua, table.raw_len() * (CHORDS + 3), what)?;
         let points = (1..=table.raw_len())
             .map(|i| {
                 let point: Value = table.raw_get(i)?;
@@ -283,7 +299,10 @@ impl SplinePath {
             })
             .collect::<Result<Vec<_>>>()?;
         match Spline::new(&points, closed) {
-            Ok(spline) => Ok(Self(spline)),
+            Ok(spline) => Ok(Self {
+                spline,
+                _share: share,
+            }),
             Err(why) => Err(Error::runtime(format!("{what}: {why}"))),
         }
     }
@@ -292,18 +311,18 @@ impl SplinePath {
 impl UserData for SplinePath {
     fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
         fields.add_meta_field(MetaMethod::Type, "spline");
-        fields.add_field_method_get("length", |_, s| Ok(s.0.length()));
+        fields.add_field_method_get("length", |_, s| Ok(s.spline.length()));
     }
 
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         let narrow = |v: DVec3| -> Vec3 { v.as_vec3() };
         methods.add_method("at", move |_, s, u: Value| {
             let u = args::number(&u, "spline:at: u", "0 to 1")?;
-            Ok(args::to_lua(narrow(s.0.at(u))))
+            Ok(args::to_lua(narrow(s.spline.at(u))))
         });
         methods.add_method("tangent", move |_, s, u: Value| {
             let u = args::number(&u, "spline:tangent: u", "0 to 1")?;
-            Ok(args::to_lua(narrow(s.0.tangent(u))))
+            Ok(args::to_lua(narrow(s.spline.tangent(u))))
         });
     }
 }
@@ -323,7 +342,12 @@ pub(super) fn track_check(lua: &Lua, rate: &Value, count: &Value, f: &Value) -> 
 }
 
 /// Bakes the table into a track.
-pub(super) fn track_bake(rate: &Value, samples: &Table) -> Result<BakedTrack> {
+pub(super) fn track_bake(
+    lua: &Lua,
+    rate: &Value,
+    samples: &Table,
+    quota: &Quota,
+) -> Result<BakedTrack> {
     let rate_hz = args::number(rate, "motion.track: rate", "Hz")?;
     let what = |i: usize| {
         format!(
@@ -334,34 +358,48 @@ pub(super) fn track_bake(rate: &Value, samples: &Table) -> Result<BakedTrack> {
     let first = Amount::of(&samples.raw_get(1)?, &what(0))?;
     let lanes = first.lanes();
     let count = samples.raw_len();
+    let share = quota.take(lua, count * lanes, "motion.track")?;
     let mut values = Vec::with_capacity(count * lanes);
     for i in 0..count {
         let value: Value = samples.raw_get(i + 1)?;
-        let amount = Amount::of(&value, &what(i))?;
-        if amount.lanes() != lanes {
-            return args::refuse(&what(i), "of the same kind as the first", &value);
+        // The name of a sample is only spelled out when there is something to say about it.
+        match (&value, lanes) {
+            (Value::Number(n), 1) if n.is_finite() => values.push(*n),
+            (Value::Vector(v), 3) if [v.x(), v.y(), v.z()].iter().all(|c| c.is_finite()) => {
+                values.extend([v.x(), v.y(), v.z()].map(f64::from));
+            }
+            (Value::Number(_) | Value::Integer(_), 1) | (Value::Vector(_), 3) => {
+                let amount = Amount::of(&value, &what(i))?;
+                values.extend((0..lanes).map(|lane| amount.lane(lane)));
+            }
+            _ => return args::refuse(&what(i), "of the same kind as the first", &value),
         }
-        values.extend((0..lanes).map(|lane| amount.lane(lane)));
     }
     Track::new(rate_hz, lanes, values)
-        .map(BakedTrack)
+        .map(|track| BakedTrack {
+            track,
+            _share: share,
+        })
         .map_err(|why| Error::runtime(format!("motion.track: {why}")))
 }
 
 /// What `motion.track` returns.
-pub(super) struct BakedTrack(Track);
+pub(super) struct BakedTrack {
+    track: Track,
+    _share: Share,
+}
 
 impl UserData for BakedTrack {
     fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
         fields.add_meta_field(MetaMethod::Type, "track");
-        fields.add_field_method_get("duration", |_, t| Ok(t.0.duration_s()));
+        fields.add_field_method_get("duration", |_, t| Ok(t.track.duration_s()));
     }
 
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_method("at", |_, track, t: Value| {
+        methods.add_method("at", |_, baked, t: Value| {
             let t_s = args::number(&t, "track:at: t", "seconds")?;
-            Ok(Amount::to_value(track.0.lanes(), |lane| {
-                track.0.at(lane, t_s)
+            Ok(Amount::to_value(baked.track.lanes(), |lane| {
+                baked.track.at(lane, t_s)
             }))
         });
     }

@@ -4,12 +4,14 @@
 //! alive nor be kept by one beyond its own.
 
 use super::args;
+use super::quota::{Quota, Share};
 use crate::frame::SplatDraw;
 use crate::scene::sh::SH_C0;
 use crate::scene::{Bounds, Placement, Splats};
 use glam::{Mat3, Quat, Vec3};
 use mlua::{
-    AnyUserData, Error, MetaMethod, Result, Table, UserData, UserDataFields, UserDataMethods, Value,
+    AnyUserData, Error, Lua, MetaMethod, Result, Table, UserData, UserDataFields, UserDataMethods,
+    Value,
 };
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
@@ -50,13 +52,22 @@ struct Member {
     splats: Arc<Splats>,
     bounds: OnceCell<Option<Bounds>>,
     look: Look,
+    /// Of the quota of generated splats.
+    _share: Option<Share>,
+}
+
+/// The quota of [`GENERATED_MAX`].
+pub(super) fn quota() -> Quota {
+    Quota::new(
+        GENERATED_MAX,
+        &format!("a scene may generate {GENERATED_MAX} splats"),
+    )
 }
 
 /// All assets of a scene, in the order of their loading.
 #[derive(Default)]
 pub(super) struct Cast {
     members: Vec<Member>,
-    generated: usize,
 }
 
 /// Shared by the stage and all handles.
@@ -64,7 +75,12 @@ pub(super) type SharedCast = Rc<RefCell<Cast>>;
 
 impl Cast {
     /// Adds an asset.
-    pub(super) fn add(cast: &SharedCast, name: String, splats: Arc<Splats>) -> Result<Handle> {
+    pub(super) fn add(
+        cast: &SharedCast,
+        name: String,
+        splats: Arc<Splats>,
+        share: Option<Share>,
+    ) -> Result<Handle> {
         let mut inner = cast.borrow_mut();
         if inner.members.len() >= MEMBERS_MAX {
             return Err(Error::runtime(format!(
@@ -76,22 +92,12 @@ impl Cast {
             splats,
             bounds: OnceCell::new(),
             look: Look::default(),
+            _share: share,
         });
         Ok(Handle {
             index: inner.members.len() - 1,
             cast: cast.clone(),
         })
-    }
-
-    fn add_generated(cast: &SharedCast, name: String, splats: Splats) -> Result<Handle> {
-        let total = cast.borrow().generated + splats.len();
-        if total > GENERATED_MAX {
-            return Err(Error::runtime(format!(
-                "a scene may generate {GENERATED_MAX} splats, got {total}"
-            )));
-        }
-        cast.borrow_mut().generated = total;
-        Self::add(cast, name, Arc::new(splats))
     }
 
     /// How everything is placed, to be put back with [`Cast::restore`].
@@ -276,28 +282,34 @@ pub(super) fn handle(value: &Value, what: &str) -> Result<Handle> {
 /// `stage.builder(n)`: splats added one by one.
 pub(super) struct Builder {
     splats: Splats,
+    share: Share,
     cast: SharedCast,
 }
 
 impl Builder {
-    pub(super) fn new(capacity: usize, cast: SharedCast) -> Self {
+    /// A builder with room for its share.
+    pub(super) fn new(share: Share, cast: SharedCast) -> Self {
         let mut splats = Splats::default();
-        splats.means.reserve(capacity);
-        splats.log_scales.reserve(capacity);
-        splats.rotations.reserve(capacity);
-        splats.opacities.reserve(capacity);
-        splats.dc.reserve(capacity);
-        Self { splats, cast }
+        splats.means.reserve(share.count());
+        splats.log_scales.reserve(share.count());
+        splats.rotations.reserve(share.count());
+        splats.opacities.reserve(share.count());
+        splats.dc.reserve(share.count());
+        Self {
+            splats,
+            share,
+            cast,
+        }
     }
 
     fn add(
         &mut self,
         [position, scale, colour, opacity, facing, along]: [&Value; 6],
     ) -> Result<()> {
-        if self.splats.len() >= GENERATED_MAX {
-            return Err(Error::runtime(format!(
-                "builder:add: a scene may generate {GENERATED_MAX} splats"
-            )));
+        if self.splats.len() >= self.share.count() {
+            // As a Vec grows, so that the share is asked for rarely.
+            let more = (2 * self.share.count()).clamp(64, self.share.count() + 65_536);
+            self.share.resize(more, "builder:add")?;
         }
         let position = args::vector(position, "builder:add: position", "metres")?;
         let scale = scale_of(scale)?;
@@ -377,13 +389,22 @@ impl UserData for Builder {
                 Value::Nil => "generated".to_owned(),
                 value => args::text(value, "builder:build: name")?,
             };
-            Cast::add_generated(&b.cast, name, std::mem::take(&mut b.splats))
+            let splats = std::mem::take(&mut b.splats);
+            let none = b.share.empty();
+            let mut share = std::mem::replace(&mut b.share, none);
+            share.resize(splats.len(), "builder:build")?;
+            Cast::add(&b.cast, name, Arc::new(splats), Some(share))
         });
     }
 }
 
 /// `stage.generate{...}`: splats from buffers or lists.
-pub(super) fn generate(cast: &SharedCast, table: &Table) -> Result<Handle> {
+pub(super) fn generate(
+    lua: &Lua,
+    cast: &SharedCast,
+    quota: &Quota,
+    table: &Table,
+) -> Result<Handle> {
     args::only_keys(
         table,
         &[
@@ -400,11 +421,7 @@ pub(super) fn generate(cast: &SharedCast, table: &Table) -> Result<Handle> {
     let field = |name: &str| table.raw_get::<Value>(name);
     let positions = lanes::<3>(&field("positions")?, "stage.generate: positions", None)?;
     let n = positions.len();
-    if n > GENERATED_MAX {
-        return Err(Error::runtime(format!(
-            "stage.generate: a scene may generate {GENERATED_MAX} splats, got {n}"
-        )));
-    }
+    let share = quota.take(lua, n, "stage.generate")?;
     let scales = lanes_or_one::<3>(&field("scales")?, "stage.generate: scales", n, None)?;
     if let Some(i) = scales.iter().position(|s| s.iter().any(|v| *v <= 0.0)) {
         return Err(Error::runtime(format!(
@@ -468,7 +485,7 @@ pub(super) fn generate(cast: &SharedCast, table: &Table) -> Result<Handle> {
         sh_rest,
         antialiased: false,
     };
-    Cast::add_generated(cast, name, splats)
+    Cast::add(cast, name, Arc::new(splats), Some(share))
 }
 
 /// Further SH coefficients: 9, 24 or 45 floats a splat, coefficient-major, channel inner.
@@ -500,7 +517,7 @@ fn lanes_or_one<const N: usize>(
     match (value, default) {
         (Value::Nil, Some(row)) => Ok(vec![row; n]),
         (Value::Vector(_) | Value::Number(_) | Value::Integer(_), _) => {
-            Ok(vec![row::<N>(value, what)?; n])
+            Ok(vec![row::<N>(value, &|| what.to_owned())?; n])
         }
         _ => lanes(value, what, Some(n)),
     }
@@ -526,7 +543,7 @@ fn lanes<const N: usize>(value: &Value, what: &str, rows: Option<usize>) -> Resu
                 .collect()
         }
         Value::Table(table) => (1..=table.raw_len())
-            .map(|i| row::<N>(&table.raw_get(i)?, &format!("{what}[{i}]")))
+            .map(|i| row::<N>(&table.raw_get(i)?, &|| format!("{what}[{i}]")))
             .collect::<Result<_>>()?,
         _ => return args::refuse(what, "a buffer of f32 or a list", value),
     };
@@ -549,20 +566,23 @@ fn lanes<const N: usize>(value: &Value, what: &str, rows: Option<usize>) -> Resu
     }
 }
 
-/// One row: a vector for three floats, a number for one (or for three equal ones), a list else.
-fn row<const N: usize>(value: &Value, what: &str) -> Result<[f32; N]> {
+/// One row: a vector for three floats, a number for one (or for three equal ones), a list else. The
+/// name is only spelled out when there is something wrong.
+fn row<const N: usize>(value: &Value, what: &dyn Fn() -> String) -> Result<[f32; N]> {
     let mut out = [0.0; N];
     match value {
-        Value::Vector(_) if N == 3 => {
-            out.copy_from_slice(&args::vector(value, what, "")?.to_array());
-        }
-        Value::Number(_) | Value::Integer(_) if N != 4 => {
-            out.fill(args::number(value, what, "")? as f32);
-        }
+        Value::Vector(v) if N == 3 => out.copy_from_slice(&[v.x(), v.y(), v.z()]),
+        Value::Number(n) if N != 4 => out.fill(*n as f32),
+        Value::Integer(n) if N != 4 => out.fill(*n as f32),
         Value::Table(list) if list.raw_len() == N => {
             for (i, slot) in out.iter_mut().enumerate() {
-                let item: Value = list.raw_get(i + 1)?;
-                *slot = args::number(&item, &format!("{what}[{}]", i + 1), "")? as f32;
+                *slot = match list.raw_get::<Value>(i + 1)? {
+                    Value::Number(n) => n as f32,
+                    Value::Integer(n) => n as f32,
+                    other => {
+                        return args::refuse(&format!("{}[{}]", what(), i + 1), "a number", &other);
+                    }
+                };
             }
         }
         _ => {
@@ -571,10 +591,13 @@ fn row<const N: usize>(value: &Value, what: &str) -> Result<[f32; N]> {
                 3 => "a vector".to_owned(),
                 _ => format!("a list of {N} numbers"),
             };
-            return args::refuse(what, &wanted, value);
+            return args::refuse(&what(), &wanted, value);
         }
     }
-    Ok(out)
+    if out.iter().all(|v| v.is_finite()) {
+        return Ok(out);
+    }
+    args::refuse(&what(), "finite", value)
 }
 
 /// A handle as a userdata value, for `draws`.

@@ -45,25 +45,27 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>, args_json: &serde_json::Value) -
             .budget
             .off_the_clock(|| own.assets.splats(&inside, level, axes.as_deref()))
             .map_err(|why| Error::runtime(format!("stage.splats('{path}'): {why}")))?;
-        Cast::add(&own.cast, path, found)
+        Cast::add(&own.cast, path, found, None)
     };
     stage.raw_set("splats", lua.create_function(load)?)?;
 
     let own = host.clone();
-    let generate = move |_: &Lua, table: Value| {
+    let generate = move |lua: &Lua, table: Value| {
         own.only_while_loading("stage.generate")?;
-        splats::generate(&own.cast, args::table(&table, "stage.generate: argument")?)
+        let table = args::table(&table, "stage.generate: argument")?;
+        splats::generate(lua, &own.cast, &own.splats, table)
     };
     stage.raw_set("generate", lua.create_function(generate)?)?;
 
     let own = host.clone();
-    let builder = move |_: &Lua, capacity: Value| {
+    let builder = move |lua: &Lua, capacity: Value| {
         own.only_while_loading("stage.builder")?;
         let capacity = match capacity {
             Value::Nil => 0,
             value => args::whole(&value, "stage.builder: capacity", 0, GENERATED_MAX as u32)?,
         };
-        Ok(Builder::new(capacity as usize, own.cast.clone()))
+        let share = own.splats.take(lua, capacity as usize, "stage.builder")?;
+        Ok(Builder::new(share, own.cast.clone()))
     };
     stage.raw_set("builder", lua.create_function(builder)?)?;
 

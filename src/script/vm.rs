@@ -8,8 +8,11 @@
 use super::budget::{self, Budget, Kind};
 use super::frame::{self as convert, Defaults};
 use super::modules::Modules;
+use super::quota::Quota;
 use super::splats::SharedCast;
-use super::{Assets, Error, LoadError, STEP_HZ, Setup, args, blame, log, motion, plain, stage};
+use super::{
+    Assets, Error, LoadError, STEP_HZ, Setup, args, blame, log, motion, plain, splats, stage,
+};
 use crate::frame::{Event, Frame, Input};
 use crate::motion::noise::mix;
 use glam::Vec2;
@@ -53,6 +56,8 @@ pub(super) struct Host {
     pub modules: Modules,
     pub budget: Rc<Budget>,
     pub cast: SharedCast,
+    /// Splats that the script may generate.
+    pub splats: Quota,
     pub seed: u64,
     loading: Cell<bool>,
     failure: RefCell<Option<Error>>,
@@ -149,6 +154,7 @@ impl Vm {
             modules: Modules::new(&setup.name, setup.files),
             budget: Rc::new(Budget::new(setup.live)),
             cast: SharedCast::default(),
+            splats: splats::quota(),
             seed: setup.seed,
             loading: Cell::new(true),
             failure: RefCell::new(None),
@@ -183,11 +189,12 @@ impl Vm {
         let globals = lua.globals();
         let randomseed: Function = globals.get::<Table>("math")?.get("randomseed")?;
 
+        let quota = motion::quota();
         let prelude: Table = lua
             .load(PRELUDE)
             .set_name("=host")
             .set_mode(ChunkMode::Text)
-            .call(host_functions(&lua, host)?)?;
+            .call(host_functions(&lua, host, &quota)?)?;
         let enter: Function = prelude.raw_get("enter")?;
         for name in ["pcall", "xpcall", "coroutine", "require"] {
             globals.raw_set(name, prelude.raw_get::<Value>(name)?)?;
@@ -205,7 +212,7 @@ impl Vm {
         }
 
         globals.raw_set("stage", stage::table(&lua, host, args_json)?)?;
-        let motion = motion::table(&lua)?;
+        let motion = motion::table(&lua, &quota)?;
         motion.raw_set("track", prelude.raw_get::<Function>("track")?)?;
         globals.raw_set("motion", motion)?;
         let (log_table, print) = log::globals(&lua, &sink)?;
@@ -271,6 +278,7 @@ impl Vm {
     ) -> std::result::Result<(), Error> {
         let blamed = |e: mlua::Error| self.error_of(&e, Some(step));
         let first = steps.start;
+        let catching_up = budget::Stopwatch::start(self.host.budget.is_live());
         let table = convert::input_table(&self.lua, input, drag, wheel).map_err(blamed)?;
         for index in steps {
             if index == first + 1 {
@@ -278,6 +286,10 @@ impl Vm {
             }
             self.begin(Kind::Call, &Draw::Step(index)).map_err(blamed)?;
             self.enter(step, (1.0 / f64::from(STEP_HZ), table.clone()))?;
+            // Live, a machine that cannot keep up shows the scene slower instead of standing still.
+            if catching_up.is_over() {
+                break;
+            }
         }
         Ok(())
     }
@@ -396,7 +408,9 @@ impl Vm {
         };
         // A VM at its memory limit stays there until it is collected. That this could fail too
         // changes nothing about the error.
-        let _ = self.lua.gc_collect();
+        if self.lua.used_memory() > budget::MEMORY_BYTES_MAX / 2 {
+            let _ = self.lua.gc_collect();
+        }
         Err(error)
     }
 
@@ -426,7 +440,7 @@ fn defined_at(function: &Function) -> Option<blame::Place> {
 }
 
 /// What the prelude gets from Rust.
-fn host_functions(lua: &Lua, host: &Rc<Host>) -> Result<Table> {
+fn host_functions(lua: &Lua, host: &Rc<Host>, quota: &Quota) -> Result<Table> {
     let table = lua.create_table()?;
     table.raw_set("memory_bytes", budget::MEMORY_BYTES_MAX)?;
     let own = host.clone();
@@ -488,10 +502,11 @@ fn host_functions(lua: &Lua, host: &Rc<Host>) -> Result<Table> {
             motion::track_check(lua, &rate, &count, &f)
         })?,
     )?;
+    let quota = quota.clone();
     table.raw_set(
         "track_bake",
-        lua.create_function(|_, (rate, samples): (Value, Table)| {
-            motion::track_bake(&rate, &samples)
+        lua.create_function(move |lua, (rate, samples): (Value, Table)| {
+            motion::track_bake(lua, &rate, &samples, &quota)
         })?,
     )?;
     Ok(table)
@@ -573,11 +588,7 @@ fn scene_of(returned: &Value, sink: &log::Sink) -> Result<Parts> {
     let data = |name: &str| table.raw_get::<Value>(name);
     let duration_s = match data("duration")? {
         Value::Nil => None,
-        value => Some(f64::from(args::positive(
-            &value,
-            "the scene's duration",
-            "seconds",
-        )?)),
+        value => Some(args::positive(&value, "the scene's duration", "seconds")?),
     };
     let background = match data("background")? {
         Value::Nil => None,

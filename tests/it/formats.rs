@@ -697,7 +697,7 @@ fn point_clouds_and_meshes_are_refused_with_what_is_missing() {
         let error = load_path(&mesh).unwrap_err();
         assert_eq!(error.code, Code::NotSplats);
         assert!(
-            error.message.contains("a mesh") && error.message.contains("scale_0"),
+            error.message.contains("a mesh") && error.message.contains("scale_0, scale_1, scale_2"),
             "{error}"
         );
         assert!(error.file.ends_with("mesh_beetle.ascii.ply"), "{error}");

@@ -30,6 +30,7 @@ impl Assets for Cube {
         level: Option<u32>,
         axes: Option<&str>,
     ) -> Result<Arc<Splats>, String> {
+        assert!(path != "panic.ply", "a bug of the host");
         if path != "cube.ply" {
             return Err(format!("{path}: not found"));
         }
@@ -535,7 +536,7 @@ fn modules_that_cannot_be_had_say_why() {
         ("/etc/passwd", "must begin with"),
         ("secret", "must begin with"),
         ("@other/x", "must begin with"),
-        ("@stage/nope", "there is @stage/orbit"),
+        ("@stage/nope", "there is @stage/light, @stage/orbit"),
         ("@stage/../secret", "no such library"),
         ("./nope", "nope.luau: not found"),
         ("./.", "names no file"),
@@ -665,6 +666,8 @@ fn nothing_shared_can_be_changed() {
         "rawset(stage, 'seed', 2)",
         "rawset(math, 'pi', 3)",
         "setmetatable(stage, {})",
+        "getmetatable(motion.spring({})).__index = nil",
+        "setmetatable(motion.spring({}), {})",
         "coroutine.resume = nil",
         "function print() end",
         "table.clear(math)",
@@ -940,6 +943,70 @@ fn a_hundred_reloads_leave_memory_where_it_was() {
     }
 }
 
+#[test]
+fn a_panic_of_the_host_is_an_error_and_cannot_be_caught() {
+    for line in [
+        "stage.splats('panic.ply')",
+        "pcall(stage.splats, 'panic.ply')",
+    ] {
+        let e = given(&format!("\n{line}\nreturn {{}}")).error();
+        assert!(e.message.contains("host panicked"), "{line}: {e}");
+        assert_eq!(e.file, "scenes/test/scene.luau");
+    }
+}
+
+#[test]
+fn host_memory_has_limits_too() {
+    for (body, part) in [
+        (
+            "local a, b = stage.builder(3e6), stage.builder(3e6)",
+            "may generate 4000000 splats",
+        ),
+        (
+            "stage.generate({ positions = buffer.create(12 * 5e6), scales = 1, colours = vector.one })",
+            "may generate 4000000 splats",
+        ),
+        (
+            "local keep = {} for i = 1, 100 do keep[i] = motion.track(240, 1e6, function(t) return vector.create(t, 0, 0) end) end",
+            "motion objects",
+        ),
+        (
+            "local t = {} for i = 1, 1e6 do t[i] = vector.create(i, 0, 0) end motion.spline(t)",
+            "motion objects",
+        ),
+    ] {
+        check(&given(&format!("\n{body}\nreturn {{}}")).error(), 2, part);
+    }
+    check(
+        &frame_error("return { draws = table.create(1e5, 0) }"),
+        1,
+        "4096 draws",
+    );
+    // What is dropped is given back.
+    given("for i = 1, 100 do stage.builder(3e6) end return {}").script();
+    given(
+        "for i = 1, 30 do motion.track(240, 2e5, function() return vector.one end) end return {}",
+    )
+    .script();
+}
+
+#[test]
+fn three_hundred_thousand_splats_are_built_in_a_second() {
+    let scene = given(
+        "local b = stage.builder(3e5)
+         local scale, colour = vector.create(0.1, 0.1, 0.01), vector.create(1, 0.5, 0)
+         for i = 1, 3e5 do b:add(vector.create(i, 0, 0), scale, colour, 0.9, vector.create(0, 1, 0)) end
+         b:build() return {}",
+    );
+    let start = Instant::now();
+    let frame = scene.script().frame(0.0).unwrap();
+    let seconds = start.elapsed().as_secs_f64();
+    println!("300,000 splats in {seconds:.3} s");
+    assert_eq!(frame.draws[0].splats.len(), 300_000);
+    // Five times the aim, since other tests run beside this one.
+    assert!(seconds < 5.0, "{seconds} s");
+}
+
 // Determinism.
 
 #[test]
@@ -1128,4 +1195,31 @@ fn viewer_answers_to_hands() {
     next.handed_over = script.unload().unwrap();
     let again = next.script().frame(0.0).unwrap().camera;
     assert!((again.position - far_out.position).length() < 1e-3);
+}
+
+#[test]
+fn viewer_goes_home_on_a_double_click() {
+    let mut script = viewer(json!({"file": "cube.ply"})).script();
+    let start = script.frame(0.0).unwrap().camera;
+    let mut at = |t_s: f64, held: &[&str], drag: f32| {
+        let pressed = Input {
+            held: held.iter().map(|s| (*s).to_owned()).collect(),
+            drag: Vec2::new(drag, 0.0),
+            ..input()
+        };
+        script.advance_to(t_s, &pressed).unwrap();
+        script.frame(t_s).unwrap().camera
+    };
+    at(0.5, &["mouse_left"], 0.3);
+    let turned = at(2.0, &[], 0.0);
+    assert!((turned.position - start.position).length() > 1.0);
+    // One click alone, or two that are far apart, do nothing.
+    at(2.1, &["mouse_left"], 0.0);
+    at(3.0, &[], 0.0);
+    at(3.1, &["mouse_left"], 0.0);
+    let still = at(3.2, &[], 0.0);
+    assert!((still.position - turned.position).length() < 1e-3);
+    at(3.3, &["mouse_left"], 0.0);
+    let home = at(5.0, &[], 0.0);
+    assert!((home.position - start.position).length() < 1e-2);
 }

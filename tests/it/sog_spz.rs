@@ -614,6 +614,51 @@ fn older_and_partial_sog_metas_are_understood() {
 }
 
 #[test]
+fn images_may_be_png() {
+    let (bundle, _) = written(64, "sog");
+    let webp = unbundled(&bundle, |_| ());
+    let mut png = unbundled(&bundle, |_| ());
+    for entry in webp.entries().into_iter().filter(|e| e.ends_with(".webp")) {
+        let bytes = webp.read(&entry, u64::MAX).expect("it was listed");
+        let image = image::load_from_memory(&bytes).expect("decodes");
+        let mut bytes = Vec::new();
+        image
+            .to_rgba8()
+            .write_to(
+                &mut std::io::Cursor::new(&mut bytes),
+                image::ImageFormat::Png,
+            )
+            .expect("encodes");
+        png = png.with(entry, bytes);
+    }
+    assert_eq!(
+        read_meta(&png).expect("reads").splats,
+        read_meta(&webp).expect("reads").splats
+    );
+}
+
+#[test]
+fn an_spz_of_degree_4_is_drawn_to_degree_3_with_a_note() {
+    let mut bytes = b"NGSP".to_vec();
+    for word in [3_u32, 2] {
+        bytes.extend(word.to_le_bytes());
+    }
+    // Degree 4, 12 fractional bits, trained with antialias compensation.
+    bytes.extend([4, 12, 1, 0]);
+    bytes.extend([0; 2 * (9 + 1 + 3 + 3 + 4)]);
+    bytes.extend((0..2 * 72).map(|i| i as u8));
+    let read = rows_of("four.spz", &bytes).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((read.sh_degree_in_file, read.splats.sh_degree), (4, 3));
+    assert_eq!(read.warnings.len(), 1, "{:?}", read.warnings);
+    assert!(read.splats.antialiased);
+    let expected: Vec<f32> = (0..45).map(|i| (72.0 + i as f32 - 128.0) / 128.0).collect();
+    assert_eq!(read.splats.sh_rest_of(1), expected);
+    bytes.push(0);
+    let error = rows_of("four.spz", &bytes).expect_err("a byte too many");
+    assert!(error.message.contains("1 bytes follow"), "{error}");
+}
+
+#[test]
 fn hostile_sog_metas_are_refused_with_entry_and_field() {
     let (bundle, _) = written(64, "sog");
     type Change = fn(&mut Value);
@@ -871,15 +916,25 @@ fn cut_and_flipped_files_end_in_rows_or_an_error() {
     }
     let (sog, _) = written(20, "sog");
     let whole = unbundled(&sog, |_| ());
-    for entry in whole.entries() {
-        let bytes = whole
-            .read(&entry, u64::MAX)
-            .expect("it was listed")
-            .into_owned();
+    let entry = |name: &String| {
+        let bytes = whole.read(name, u64::MAX).expect("it was listed");
+        (name.clone(), bytes.into_owned())
+    };
+    let entries: Vec<(String, Vec<u8>)> = whole.entries().iter().map(entry).collect();
+    for (name, bytes) in &entries {
         // One number in a codebook reads like another: the start has all fields of a meta.json.
-        batter(&bytes[..bytes.len().min(2_000)], 600, |changed| {
-            let rest = bytes.get(2_000..).unwrap_or_default();
-            read_meta(&unbundled(&sog, |_| ()).with(entry.clone(), [changed, rest].concat()))
+        let (start, rest) = bytes.split_at(bytes.len().min(2_000));
+        batter(start, 300, |changed| {
+            let memory = entries
+                .iter()
+                .fold(Memory::new("made"), |memory, (other, bytes)| {
+                    if other == name {
+                        memory.with(name.clone(), [changed, rest].concat())
+                    } else {
+                        memory.with(other.clone(), bytes.clone())
+                    }
+                });
+            read_meta(&memory)
         });
     }
 }
