@@ -62,7 +62,7 @@ pub fn play(options: PlayOptions) -> anyhow::Result<()> {
     let started = Instant::now();
     let event_loop = EventLoop::<Wake>::with_user_event()
         .build()
-        .map_err(|error| NoDisplay(error.to_string()))?;
+        .map_err(|error| NoDisplay(super::display_error(&error)))?;
     let proxy = event_loop.create_proxy();
     let handler = ctrlc::set_handler(move || {
         let _ = proxy.send_event(Wake::Quit);

@@ -4,7 +4,8 @@ use super::container::Zip;
 use super::ply_header::Header;
 use super::{Code, Container, Error, Format, Place};
 use super::{compressed_ply, dot_splat, gltf, ksplat, ply_header};
-use serde_json::Value;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// Largest JSON that is looked into; the manifest of a 100 million splat scan has some 2 MB.
 const JSON_BYTES_MAX: usize = 256 << 20;
@@ -86,20 +87,26 @@ pub(crate) fn sniff(bytes: &[u8], name: &str) -> Option<Sniffed> {
     .map(|(_, format)| Sniffed::File(format))
 }
 
+/// The keys by which manifests are told apart; values are skipped, not kept.
+#[derive(Deserialize)]
+struct Keys {
+    #[serde(rename = "lodLevels")]
+    lod_levels: Option<IgnoredAny>,
+    tree: Option<IgnoredAny>,
+    filenames: Option<IgnoredAny>,
+    means: Option<IgnoredAny>,
+}
+
 fn json_format(bytes: &[u8]) -> Option<Format> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if text.trim_ascii_start().first() != Some(&b'{') || text.len() > JSON_BYTES_MAX {
         return None;
     }
-    let json: Value = serde_json::from_slice(text).ok()?;
-    if json.get("lodLevels").is_some()
-        || (json.get("tree").is_some() && json.get("filenames").is_some())
-    {
+    let keys: Keys = serde_json::from_slice(text).ok()?;
+    if keys.lod_levels.is_some() || (keys.tree.is_some() && keys.filenames.is_some()) {
         Some(Format::LodMeta)
-    } else if json.get("means").is_some() {
-        Some(Format::Sog)
     } else {
-        None
+        keys.means.map(|_| Format::Sog)
     }
 }
 

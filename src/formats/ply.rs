@@ -130,7 +130,7 @@ fn rest_of(vertex: &Element, warnings: &mut Vec<String>) -> (Vec<usize>, u8, u8)
         .take_while(|degree| sh::rest_count(*degree) <= per_channel)
         .last()
         .unwrap_or(0);
-    if !complete || count % 3 != 0 || in_file == 0 {
+    if !complete || !count.is_multiple_of(3) || in_file == 0 {
         warnings.push(format!(
             "{count} f_rest properties that are no complete set: read without view-dependent \
              colour (expected f_rest_0 to 8, 23 or 44)"

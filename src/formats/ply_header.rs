@@ -8,6 +8,8 @@ use super::{Error, Place};
 
 /// Longest header that is searched for `end_header`; real ones stay below 10 kB.
 const HEADER_BYTES_MAX: usize = 1 << 20;
+/// Elements of one file; real ones have up to eight.
+const ELEMENTS_MAX: usize = 1000;
 /// Properties of one element; a degree 4 splat with normals has 91.
 const PROPERTIES_MAX: usize = 4096;
 
@@ -225,6 +227,9 @@ impl Header {
                 };
                 if self.element(name).is_some() {
                     return Err("this element was declared before".into());
+                }
+                if self.elements.len() >= ELEMENTS_MAX {
+                    return Err(format!("more than {ELEMENTS_MAX} elements"));
                 }
                 self.elements.push(Element {
                     name: name.to_owned(),

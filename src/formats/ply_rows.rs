@@ -77,6 +77,9 @@ impl Rows<'_> {
     }
 }
 
+/// An element, the rows of it and where in them the wanted properties are.
+pub(crate) type ElementRows<'a> = (&'a Element, Rows<'a>, Vec<Column>);
+
 /// Walks the elements of a file in order.
 pub(crate) struct Body<'a> {
     header: &'a Header,
@@ -101,7 +104,7 @@ impl<'a> Body<'a> {
     pub(crate) fn element(
         &mut self,
         wanted: impl FnOnce(&Element) -> Vec<usize>,
-    ) -> Option<Result<(&'a Element, Rows<'a>, Vec<Column>), Error>> {
+    ) -> Option<Result<ElementRows<'a>, Error>> {
         let element = self.header.elements.get(self.next)?;
         self.next += 1;
         let wanted = wanted(element);

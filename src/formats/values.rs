@@ -27,9 +27,7 @@ pub(crate) fn logit_from_opacity(opacity: f32) -> f32 {
 pub(crate) fn unit_quaternion(w: f32, x: f32, y: f32, z: f32) -> Quat {
     // Scaling by the largest magnitude first keeps the squares inside f32's range.
     let largest = w.abs().max(x.abs()).max(y.abs()).max(z.abs());
-    if !(w + x + y + z).is_finite()
-        && !(w.is_finite() && x.is_finite() && y.is_finite() && z.is_finite())
-    {
+    if ![w, x, y, z].into_iter().all(f32::is_finite) {
         return Quat::from_xyzw(f32::NAN, f32::NAN, f32::NAN, f32::NAN);
     }
     if largest == 0.0 {

@@ -67,19 +67,47 @@ pub fn colour(dc: Vec3, rest: &[f32], d: Vec3) -> Vec3 {
 pub struct Rotation {
     /// Row-major (2l+1) x (2l+1) for l = 1, 2, 3.
     bands: [Vec<f32>; 3],
+    /// The diagonal, where nothing else is: half turns about an axis, which most files need, only
+    /// change signs.
+    signs: Option<[f32; BASIS_MAX - 1]>,
 }
 
 impl Rotation {
     /// The rotation of coefficients that belongs to turning splats by `turn` (determinant +1).
     #[must_use]
     pub fn new(turn: Mat3) -> Self {
+        let bands = [1, 2, 3].map(|l| band_matrix(l, turn));
+        let mut signs = [0.0; BASIS_MAX - 1];
+        let mut slot = signs.iter_mut();
+        let mut only_signs = true;
+        for (l, matrix) in bands.iter().enumerate() {
+            for (index, value) in matrix.iter().enumerate() {
+                // Rounding of the solve stays below 1e-6, and a turn that is within 1e-5 of one
+                // that changes only signs cannot be told from it.
+                if index % (2 * l + 4) == 0 {
+                    only_signs &= (value.abs() - 1.0).abs() < 1e-5;
+                    if let Some(sign) = slot.next() {
+                        *sign = value.signum();
+                    }
+                } else {
+                    only_signs &= value.abs() < 1e-5;
+                }
+            }
+        }
         Self {
-            bands: [1, 2, 3].map(|l| band_matrix(l, turn)),
+            bands,
+            signs: only_signs.then_some(signs),
         }
     }
 
     /// Turns one splat's coefficients (coefficient-major, channel inner, at most 15 * 3) in place.
     pub fn apply(&self, rest: &mut [f32]) {
+        if let Some(signs) = &self.signs {
+            for (coefficient, sign) in rest.chunks_exact_mut(3).zip(signs) {
+                coefficient.iter_mut().for_each(|value| *value *= sign);
+            }
+            return;
+        }
         let mut first = 0;
         for (l, matrix) in self.bands.iter().enumerate() {
             let n = 2 * l + 3;

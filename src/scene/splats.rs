@@ -8,6 +8,7 @@
 use super::axes::Axes;
 use super::sh;
 use glam::{Mat3, Quat, Vec3};
+use rayon::prelude::*;
 
 /// Structure of arrays; every vector has one entry per splat unless its docs say otherwise.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -132,18 +133,14 @@ impl Splats {
             return;
         }
         let q = Quat::from_mat3(&turn);
-        for p in &mut self.means {
-            *p = turn * *p;
-        }
-        for r in &mut self.rotations {
-            *r = q * *r;
-        }
+        self.means.par_iter_mut().for_each(|p| *p = turn * *p);
+        self.rotations.par_iter_mut().for_each(|r| *r = q * *r);
         let stride = self.sh_stride();
         if stride > 0 {
             let rotation = sh::Rotation::new(turn);
-            for rest in self.sh_rest.chunks_exact_mut(stride) {
-                rotation.apply(rest);
-            }
+            self.sh_rest
+                .par_chunks_exact_mut(stride)
+                .for_each(|rest| rotation.apply(rest));
         }
     }
 
