@@ -82,7 +82,7 @@ struct Higher {
 }
 
 /// Reads one unit whose `meta.json` is the entry `meta`.
-pub(super) fn read(
+pub(crate) fn read(
     container: &dyn Container,
     meta: &str,
     progress: Progress<'_>,

@@ -1110,7 +1110,7 @@ fn files_of_forty_bytes_that_claim_two_billion_splats_are_refused() {
         let (result, peak) = peak_bytes(|| read_bytes(name, &bytes));
         let error = result.unwrap_err();
         assert!(peak < 1 << 20, "{name}: {peak} bytes for {error}");
-        assert_eq!(error.entry.is_some(), true, "{name}: {error}");
+        assert!(error.entry.is_some(), "{name}: {error}");
     }
 }
 
