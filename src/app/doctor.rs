@@ -158,7 +158,7 @@ fn monitors() -> Value {
     let asked = EventLoop::new().and_then(|event_loop| event_loop.run_app(&mut asking));
     match asked {
         Ok(()) => Value::Array(asking.0),
-        Err(error) => json!({ "error": error.to_string() }),
+        Err(error) => json!({ "error": super::display_error(&error) }),
     }
 }
 

@@ -136,13 +136,6 @@ impl Live {
         });
     }
 
-    /// Takes back a complaint that starts with `prefix`.
-    pub fn withdraw(&mut self, prefix: &str) {
-        if (self.fault.as_ref()).is_some_and(|fault| fault.text.starts_with(prefix)) {
-            self.fault = None;
-        }
-    }
-
     /// Files have changed on disk.
     pub fn on_changes(&mut self, changes: &[Change], input: &Input, now: Instant) {
         let cause = self.log_changes(changes);

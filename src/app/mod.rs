@@ -40,3 +40,12 @@ pub fn has_display() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     !cfg!(all(unix, not(target_os = "macos"))) || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")
 }
+
+/// What keeps a window from being opened, without the place in winit's source that it starts with.
+fn display_error(error: &winit::error::EventLoopError) -> String {
+    let text = error.to_string();
+    let said = text
+        .split_once(".rs:")
+        .and_then(|(_, rest)| rest.split_once(": "));
+    said.map_or(text.clone(), |(_, said)| said.to_owned())
+}

@@ -320,8 +320,11 @@ impl Session {
             .load_plain(path)
             .map_err(|error| script::Error {
                 file: error.file.clone(),
-                line: 0,
-                message: error.to_string(),
+                line: 1,
+                message: match &error.entry {
+                    Some(entry) => format!("{entry}: {}", error.message),
+                    None => error.message.clone(),
+                },
                 traceback: String::new(),
             })?;
         let camera = &self.options.camera;
