@@ -277,6 +277,10 @@ fn configuration(
     if let Some(format) = eight_bits.into_iter().find(|f| can.formats.contains(f)) {
         config.format = format;
     }
+    // A software driver is slow enough that a queue of pictures would be felt as lag.
+    if context.is_software() {
+        config.desired_maximum_frame_latency = 1;
+    }
     let plain = config.format.remove_srgb_suffix();
     if plain != config.format {
         config.view_formats = vec![plain];
