@@ -223,7 +223,7 @@ impl Quads {
             })
         };
         Ok(Self {
-            colour: pipeline("blend_colour", &[target.clone()]),
+            colour: pipeline("blend_colour", std::slice::from_ref(&target)),
             colour_and_depth: pipeline("blend_colour_and_depth", &[target.clone(), target]),
             view_layout,
             layout: records,
