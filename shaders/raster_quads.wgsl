@@ -49,15 +49,14 @@ fn coverage(fragment: Fragment) -> f32 {
     let d = fragment.position.xy - fragment.shape.xy;
     let u = fragment.l.x * d.x + fragment.l.y * d.y;
     let v = fragment.l.z * d.y;
-    return min(ALPHA_MAX, fragment.shape.w * exp2(HALF_LOG2_E_NEGATIVE * (u * u + v * v)));
+    let alpha = min(ALPHA_MAX, fragment.shape.w * exp2(HALF_LOG2_E_NEGATIVE * (u * u + v * v)));
+    // Nothing is blended under 1/255. No `discard`: it costs a software driver 12 % of the frame.
+    return select(0.0, alpha, alpha >= ALPHA_MIN);
 }
 
 @fragment
 fn blend_colour(fragment: Fragment) -> @location(0) vec4<f32> {
     let alpha = coverage(fragment);
-    if alpha < ALPHA_MIN {
-        discard;
-    }
     return vec4<f32>(fragment.colour * alpha, alpha);
 }
 
@@ -70,9 +69,6 @@ struct ColourAndDepth {
 @fragment
 fn blend_colour_and_depth(fragment: Fragment) -> ColourAndDepth {
     let alpha = coverage(fragment);
-    if alpha < ALPHA_MIN {
-        discard;
-    }
     return ColourAndDepth(
         vec4<f32>(fragment.colour * alpha, alpha),
         vec4<f32>(fragment.shape.z * alpha, 0.0, 0.0, alpha),

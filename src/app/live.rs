@@ -10,7 +10,7 @@ use super::assets::AssetCache;
 use super::input::Devices;
 use super::overlay::Fault;
 use super::session::{SceneOptions, Session};
-use super::watch::{Change, ContentHash, WatchSet};
+use super::watch::{Change, ContentHash, Loaded, WatchSet};
 use crate::frame::{Event, Frame, Input};
 use crate::script;
 use std::fmt::Write as _;
@@ -134,13 +134,6 @@ impl Live {
             traceback: String::new(),
             running: self.running(),
         });
-    }
-
-    /// Takes back a complaint that starts with `prefix`.
-    pub fn withdraw(&mut self, prefix: &str) {
-        if (self.fault.as_ref()).is_some_and(|fault| fault.text.starts_with(prefix)) {
-            self.fault = None;
-        }
     }
 
     /// Files have changed on disk.
@@ -311,7 +304,7 @@ impl Live {
                 if path.is_dir() {
                     // A folder of splats is known by its manifest.
                     for manifest in ["meta.json", "lod-meta.json"] {
-                        set.files.insert(path.join(manifest), None);
+                        set.files.insert(path.join(manifest), Loaded::Unknown);
                     }
                 } else {
                     set.files.insert(path, read);

@@ -63,8 +63,8 @@ pub struct Content<'a> {
     pub t_s: f64,
     /// Scene time stands still.
     pub is_paused: bool,
-    /// The newest error.
-    pub fault: Option<&'a Fault>,
+    /// What is wrong with the newest versions of scene and shaders.
+    pub faults: Vec<&'a Fault>,
     /// Files being loaded, and how far each is, 0 to 1.
     pub progress: &'a [(String, f32)],
     /// Recent scenes, newest first.
@@ -87,8 +87,7 @@ pub struct Overlay {
     textures: Vec<(egui::TextureId, egui::epaint::ImageDelta)>,
     /// Textures that are no longer needed once the next picture is painted.
     textures_done: Vec<egui::TextureId>,
-    /// Figures are shown.
-    pub shows_figures: bool,
+    shows_figures: bool,
     /// The help is shown.
     pub shows_help: bool,
     /// The recent scenes are shown.
@@ -155,6 +154,12 @@ impl Overlay {
         self.state.set_clipboard_text(text);
     }
 
+    /// Figures are shown, so every picture is drawn.
+    #[must_use]
+    pub fn shows_figures(&self) -> bool {
+        self.shows_figures
+    }
+
     /// Asks for a new drawing because something that is shown has changed.
     pub fn changed(&mut self) {
         self.repaint_at = Some(Instant::now());
@@ -165,6 +170,14 @@ impl Overlay {
     pub fn redraw_at(&self) -> Option<Instant> {
         let note_ends = self.notes.front().map(|(_, until)| *until);
         self.repaint_at.into_iter().chain(note_ends).min()
+    }
+
+    /// Shows or hides the figures, which start anew: a picture that did not change was not drawn, and
+    /// the time in between says nothing.
+    pub fn toggle_figures(&mut self) {
+        self.shows_figures = !self.shows_figures;
+        self.frame_ms.clear();
+        self.last_frame_at = None;
     }
 
     /// Takes note of a picture that was presented.
@@ -190,7 +203,7 @@ impl Overlay {
         let is_visible = self.shows_figures
             || self.shows_help
             || self.shows_recent
-            || content.fault.is_some()
+            || !content.faults.is_empty()
             || !content.progress.is_empty()
             || !self.notes.is_empty();
         self.was_visible = is_visible;
@@ -215,8 +228,9 @@ impl Overlay {
                     action = recent(ui, content.recent);
                 });
             }
-            let foot =
-                content.fault.is_some() || !content.progress.is_empty() || !self.notes.is_empty();
+            let foot = !content.faults.is_empty()
+                || !content.progress.is_empty()
+                || !self.notes.is_empty();
             if foot && !is_modal {
                 panel(ui, "foot", Align2::LEFT_BOTTOM, vec2(6.0, -6.0), |ui| {
                     self.foot(ui, content);
@@ -346,8 +360,9 @@ impl Overlay {
         for (text, _) in &self.notes {
             ui.label(text);
         }
-        if let Some(fault) = content.fault {
+        for fault in &content.faults {
             egui::ScrollArea::vertical()
+                .id_salt(&fault.text)
                 .max_height(0.6 * ui.ctx().content_rect().height())
                 .show(ui, |ui| {
                     let text = RichText::new(&fault.text).color(RED).monospace();

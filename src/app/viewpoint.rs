@@ -22,7 +22,8 @@ pub fn flags(frame: &Frame) -> String {
         numbers(eye),
         numbers(target),
         numbers(up),
-        number(f64::from(camera.fov_y_rad).to_degrees())
+        // The angle is f32 radians, which leaves no more than these digits of a degree.
+        number((f64::from(camera.fov_y_rad).to_degrees() * 1e5).round() / 1e5)
     )
 }
 
@@ -47,7 +48,7 @@ fn distance_m(frame: &Frame) -> f32 {
     nearest.filter(|d| d.is_finite() && *d > 0.0).unwrap_or(1.0)
 }
 
-/// Six decimals (a micrometre, a millionth of a degree) without the zeros at their end.
+/// Six decimals (a micrometre) without the zeros at their end.
 fn number(value: f64) -> String {
     let text = format!("{value:.6}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

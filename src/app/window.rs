@@ -8,7 +8,7 @@ use super::assets::AssetCache;
 use super::input::{Devices, key_name};
 use super::live::{Live, RELOAD, looks_the_same};
 use super::offline::DrawOptions;
-use super::overlay::{Action, Content, Overlay};
+use super::overlay::{Action, Content, Fault, Overlay};
 use super::recent::Recent;
 use super::screen::{Outcome, Screen};
 use super::session::{CameraOptions, SceneOptions};
@@ -111,6 +111,8 @@ struct App {
     stats: Stats,
     /// The renderer's last complaint, which is not repeated every frame.
     draw_error: Option<String>,
+    /// What is wrong with the newest shaders.
+    shader_fault: Option<Fault>,
     fatal: Option<anyhow::Error>,
 }
 
@@ -185,6 +187,7 @@ impl App {
             drawn: None,
             stats: Stats::default(),
             draw_error: None,
+            shader_fault: None,
             fatal: None,
         };
         app.watch_again();
@@ -310,11 +313,20 @@ impl App {
             });
         match outcome {
             Ok(()) => {
-                self.live.withdraw(SHADERS);
+                self.shader_fault = None;
                 tracing::info!(target: RELOAD, "shaders loaded from {shown}");
                 view.overlay.note("shaders loaded");
             }
-            Err(error) => self.live.complain(&format!("{SHADERS}{error}")),
+            Err(text) => {
+                // The first line has file, line and message; the rest draws the place.
+                let (text, detail) = text.split_once('\n').unwrap_or((&text, ""));
+                tracing::error!(target: RELOAD, "{text}");
+                self.shader_fault = Some(Fault {
+                    text: text.to_owned(),
+                    traceback: detail.trim().to_owned(),
+                    running: "drawing with the last good shaders".to_owned(),
+                });
+            }
         }
         view.overlay.changed();
         self.must_draw = true;
@@ -351,7 +363,7 @@ impl App {
         };
         let is_same = (self.drawn.as_ref()).is_some_and(|d| looks_the_same(d, self.live.frame()));
         let overlay_due = view.overlay.redraw_at().is_some_and(|at| at <= now);
-        if self.must_draw || !is_same || overlay_due || view.overlay.shows_figures {
+        if self.must_draw || !is_same || overlay_due || view.overlay.shows_figures() {
             self.draw();
         }
     }
@@ -379,7 +391,9 @@ impl App {
                 .map_or(0, crate::script::Script::memory_bytes),
             t_s: self.live.frame().t_s,
             is_paused: self.live.is_paused(),
-            fault: self.live.fault(),
+            faults: (self.live.fault().into_iter())
+                .chain(&self.shader_fault)
+                .collect(),
             progress: &loads,
             recent: self.recent.scenes(),
         };
@@ -448,7 +462,7 @@ impl App {
         };
         let overlay = &mut view.overlay;
         match name.as_str() {
-            "f1" => overlay.shows_figures = !overlay.shows_figures,
+            "f1" => overlay.toggle_figures(),
             "h" => {
                 overlay.shows_help = !overlay.shows_help;
                 overlay.shows_recent = false;
@@ -619,7 +633,7 @@ impl App {
             return;
         };
         let is_hidden = self.is_occluded || view.screen.size_px().contains(&0);
-        let needs_picture = self.live.moves() || self.must_draw || view.overlay.shows_figures;
+        let needs_picture = self.live.moves() || self.must_draw || view.overlay.shows_figures();
         let wake_at = match (needs_picture, view.overlay.redraw_at()) {
             _ if is_hidden => None,
             (true, _) => Some(self.due_at),
@@ -639,9 +653,6 @@ impl App {
         });
     }
 }
-
-/// How complaints about shaders begin, so that good shaders take them back and nothing else.
-const SHADERS: &str = "shaders: ";
 
 impl ApplicationHandler<Wake> for App {
     fn resumed(&mut self, event_loop: &ActiveEventLoop) {

@@ -9,6 +9,9 @@ use glam::Vec3;
 use mlua::{Error, Lua, Result, Table, Value};
 use std::rc::Rc;
 
+/// Room round what is framed: the share of centres that bounds leave out is mostly floaters, but
+/// also the top of a head and the soles of its shoes.
+const FRAMING_MARGIN: f32 = 1.25;
 /// How far above the horizontal a framing looks from, as a slope.
 const FRAMING_SLOPE: f32 = 0.15;
 
@@ -113,8 +116,8 @@ pub(super) struct Framing {
 }
 
 impl Framing {
-    /// From the front (+z) and a little above, so far away that a ball of the bounds' radius fills
-    /// the default lens's height. Without bounds, a metre around the origin.
+    /// From the front (+z) and a little above, so far away that a ball of the bounds' radius and
+    /// [`FRAMING_MARGIN`] fills the default lens's height. Without bounds, a metre around the origin.
     pub(super) fn of(bounds: Option<Bounds>) -> Self {
         let centre = bounds.map_or(Vec3::ZERO, |b| b.centre());
         let radius = bounds.map_or(1.0, |b| b.radius()).clamp(1e-3, 1e6);
@@ -122,7 +125,7 @@ impl Framing {
         Self {
             centre,
             radius,
-            eye: centre + direction * (radius / (0.5 * FOV_DEFAULT_RAD).tan()),
+            eye: centre + direction * (FRAMING_MARGIN * radius / (0.5 * FOV_DEFAULT_RAD).tan()),
         }
     }
 }

@@ -185,16 +185,39 @@ impl Play {
     }
 }
 
-/// A scene of a few splats in a colour that says which version it is.
+/// A scene of a few splats before a colour that says which version it is.
 fn good(version: u32) -> String {
     format!(
         "local scene = {{}}\n\
+         function scene.load(stage)\n\
+         \tlocal dots = stage.builder(200)\n\
+         \tfor i = 1, 200 do\n\
+         \t\tdots:add(vector.create(math.cos(i), i / 100 - 1, math.sin(i)), 0.05, {{ 1, 0.5, i / 200 }})\n\
+         \tend\n\
+         \tdots:build()\n\
+         end\n\
          function scene.frame(t)\n\
          \treturn {{ background = {{ {:.3}, 0.2, 0.3 }} }}\n\
          end\n\
          return scene\n",
         f64::from(version % 50) / 50.0
     )
+}
+
+/// An ASCII PLY of `count` splats on a line.
+fn ply(count: usize) -> String {
+    let mut text = format!("ply\nformat ascii 1.0\nelement vertex {count}\n");
+    for name in [
+        "x", "y", "z", "f_dc_0", "f_dc_1", "f_dc_2", "opacity", "scale_0", "scale_1", "scale_2",
+        "rot_0", "rot_1", "rot_2", "rot_3",
+    ] {
+        text += &format!("property float {name}\n");
+    }
+    text += "end_header\n";
+    for index in 0..count {
+        text += &format!("{index} 0 0 1 1 1 2 -2 -2 -2 1 0 0 0\n");
+    }
+    text
 }
 
 /// As the log prints it.
@@ -384,4 +407,52 @@ fn nothing_reloads_without_a_watch() {
     std::fs::write(play.scene(), good(7)).unwrap();
     let more = play.lines_that_follow();
     assert!(more.is_empty(), "not watched: {more:?}");
+}
+
+#[test]
+fn a_saved_asset_is_reloaded_and_a_broken_one_leaves_the_last_good() {
+    let Some(mut play) = Play::start(&[]) else {
+        return;
+    };
+    let asset = play.dir.path().join("scene/dots.ply");
+    std::fs::write(&asset, ply(3)).unwrap();
+    let scene = "return { load = function(stage) stage.splats('dots.ply') end }\n";
+    std::fs::write(play.scene(), scene).unwrap();
+    play.wait_for(&hash(scene));
+    play.wait_for("first frame submitted");
+    let check_shown = |play: &mut Play, content: &str, why: &str| {
+        std::fs::write(&asset, content).unwrap();
+        play.wait_for(&format!("hash={}", hash(content)));
+        let line = play.wait_for("first frame submitted");
+        assert!(line.contains(&hash(content)), "{why}: {line}");
+    };
+    check_shown(&mut play, &ply(5), "another file");
+    std::fs::write(&asset, &ply(5)[..300]).unwrap();
+    let line = play.wait_for("ERROR");
+    assert!(
+        line.contains("scene.luau:1:") && line.contains("dots.ply"),
+        "the line that asks for it, and the file: {line}"
+    );
+    let more = play.lines_that_follow();
+    assert!(more.is_empty(), "one error: {more:?}");
+    check_shown(&mut play, &ply(4), "healed");
+}
+
+#[test]
+fn broken_shaders_leave_the_last_good_ones() {
+    let shaders = tempfile::tempdir().unwrap();
+    let folder = shaders.path().display().to_string();
+    let Some(mut play) = Play::start(&["--shaders", &folder]) else {
+        return;
+    };
+    let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders/compose.wgsl");
+    let good = std::fs::read_to_string(original).unwrap();
+    let file = shaders.path().join("compose.wgsl");
+    std::fs::write(&file, format!("// Mine.\nthis is no shader\n{good}")).unwrap();
+    let line = play.wait_for("ERROR");
+    assert!(line.contains("compose.wgsl:2:"), "file and line: {line}");
+    let more = play.lines_that_follow();
+    assert!(more.is_empty(), "one error: {more:?}");
+    std::fs::write(&file, format!("// Mine.\n{good}")).unwrap();
+    play.wait_for("shaders loaded");
 }
