@@ -10,7 +10,7 @@ use super::assets::AssetCache;
 use super::input::Devices;
 use super::overlay::Fault;
 use super::session::{SceneOptions, Session};
-use super::watch::{Change, ContentHash, WatchSet};
+use super::watch::{Change, ContentHash, Loaded, WatchSet};
 use crate::frame::{Event, Frame, Input};
 use crate::script;
 use std::fmt::Write as _;
@@ -304,7 +304,7 @@ impl Live {
                 if path.is_dir() {
                     // A folder of splats is known by its manifest.
                     for manifest in ["meta.json", "lod-meta.json"] {
-                        set.files.insert(path.join(manifest), None);
+                        set.files.insert(path.join(manifest), Loaded::Unknown);
                     }
                 } else {
                     set.files.insert(path, read);

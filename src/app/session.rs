@@ -9,7 +9,7 @@
 
 use super::assets::{Asset, AssetCache};
 use super::builtin::{self, Builtin};
-use super::watch::ContentHash;
+use super::watch::{ContentHash, Loaded};
 use super::{Usage, orientation};
 use crate::formats::{self, Code, Container};
 use crate::frame::{Event, Frame, Input};
@@ -277,23 +277,27 @@ impl Session {
     /// this session has asked for, whether or not they were there. With it the content that was
     /// last read, for those that a script reads as a whole.
     #[must_use]
-    pub fn watched(&self) -> BTreeMap<PathBuf, Option<ContentHash>> {
+    pub fn watched(&self) -> BTreeMap<PathBuf, Loaded> {
         let mut paths = BTreeMap::new();
         match &self.source {
             Source::Builtin(_) => {}
             Source::Folder(folder) => {
-                paths.insert(folder.join(&self.entry), None);
+                paths.insert(folder.join(&self.entry), Loaded::Unknown);
                 let touched = self.files.touched().into_iter();
                 paths.extend(touched.map(|(name, read)| (folder.join(name), read)));
             }
             Source::Zip(path) => {
-                paths.insert(path.clone(), None);
+                paths.insert(path.clone(), Loaded::Unknown);
             }
             Source::Plain(path) => {
                 if let (true, Ok(entries)) = (path.is_dir(), path.read_dir()) {
-                    paths.extend(entries.flatten().map(|entry| (entry.path(), None)));
+                    paths.extend(
+                        entries
+                            .flatten()
+                            .map(|entry| (entry.path(), Loaded::Unknown)),
+                    );
                 } else {
-                    paths.insert(path.clone(), None);
+                    paths.insert(path.clone(), Loaded::Unknown);
                 }
             }
         }
@@ -475,7 +479,7 @@ fn is_zip(path: &Path) -> bool {
 struct SceneFiles {
     root: Root,
     /// Names that were asked for, there or not, and what was last read under them.
-    touched: Mutex<BTreeMap<String, Option<ContentHash>>>,
+    touched: Mutex<BTreeMap<String, Loaded>>,
 }
 
 enum Root {
@@ -484,14 +488,14 @@ enum Root {
 }
 
 impl SceneFiles {
-    fn touch(&self, name: &str, read: Option<ContentHash>) {
+    fn touch(&self, name: &str, read: Loaded) {
         self.touched
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(name.to_owned(), read);
     }
 
-    fn touched(&self) -> BTreeMap<String, Option<ContentHash>> {
+    fn touched(&self) -> BTreeMap<String, Loaded> {
         self.touched
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -503,8 +507,10 @@ impl Files for SceneFiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         check_inside(path)?;
         let read = self.read_inside(path);
-        let hash = read.as_ref().ok().map(|bytes| ContentHash::of(bytes));
-        self.touch(path, hash);
+        let loaded = read.as_ref().map_or(Loaded::Missing, |bytes| {
+            Loaded::Content(ContentHash::of(bytes))
+        });
+        self.touch(path, loaded);
         read
     }
 }
@@ -561,7 +567,7 @@ impl Assets for SceneAssets {
                 .map_err(|e| e.to_string());
         }
         check_inside(path)?;
-        self.files.touch(path, None);
+        self.files.touch(path, Loaded::Unknown);
         let asset = match (&self.source, &self.files.root) {
             (Source::Folder(folder), _) => self.cache.load(&folder.join(path), level, axes),
             (Source::Zip(zip), Root::Opened(container)) => {

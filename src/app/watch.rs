@@ -85,12 +85,22 @@ pub struct Change {
     pub seen_at: Instant,
 }
 
+/// What a load found in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loaded {
+    /// Somebody else read it, or nobody: what it holds when the watch begins counts.
+    Unknown,
+    /// It was not there.
+    Missing,
+    /// This.
+    Content(ContentHash),
+}
+
 /// What to watch.
 #[derive(Clone, Debug, Default)]
 pub struct WatchSet {
-    /// Files, with the hash of the content that was loaded where it is known. A file need not
-    /// exist: its coming is a change.
-    pub files: BTreeMap<PathBuf, Option<ContentHash>>,
+    /// Files, with what was loaded of them. A file need not exist: its coming is a change.
+    pub files: BTreeMap<PathBuf, Loaded>,
     /// Folders in which every file with this extension counts, also those that come later.
     pub trees: Vec<(PathBuf, &'static str)>,
 }
@@ -155,7 +165,7 @@ struct Known {
     hash: Option<ContentHash>,
     /// What [`Watch::set`] was last told was loaded. Only news of it counts: a failing load may not
     /// have come to this file again, and must not make an old change look new.
-    loaded: Option<ContentHash>,
+    loaded: Loaded,
     /// Event paths that mean this file: itself with its folder resolved, and a link's target.
     aliases: Vec<PathBuf>,
 }
@@ -237,7 +247,7 @@ impl<F: FnMut(Vec<Change>)> Worker<F> {
         let mut files = self.set.files.clone();
         for (root, extension) in &self.set.trees {
             for path in files_below(root, extension) {
-                files.entry(path).or_insert(None);
+                files.entry(path).or_insert(Loaded::Unknown);
             }
         }
         self.known.retain(|path, _| files.contains_key(path));
@@ -251,33 +261,33 @@ impl<F: FnMut(Vec<Change>)> Worker<F> {
             let known = self.known.entry(path.clone()).or_insert_with(|| Known {
                 stamp: None,
                 hash: None,
-                loaded: None,
+                loaded: Loaded::Unknown,
                 aliases: Vec::new(),
             });
             known.aliases = aliases(&path);
             let is_news = loaded != known.loaded;
-            known.loaded = loaded.or(known.loaded);
+            let before = known.hash;
             match loaded {
-                Some(hash) if is_news && known.hash != Some(hash) => {
-                    known.hash = Some(hash);
-                    self.due.entry(path).or_insert(now);
-                }
-                None if is_new => {
+                Loaded::Content(hash) if is_news => known.hash = Some(hash),
+                Loaded::Missing if is_news => (known.hash, known.stamp) = (None, None),
+                Loaded::Unknown if is_new => {
                     known.stamp = Stamp::of(&path);
-                    if known
-                        .stamp
-                        .is_some_and(|s| s.bytes <= HASHED_UNASKED_BYTES_MAX)
-                    {
+                    if (known.stamp).is_some_and(|s| s.bytes <= HASHED_UNASKED_BYTES_MAX) {
                         known.hash = ContentHash::of_file(&path).ok();
                     }
+                    continue;
                 }
-                _ => {}
+                _ => continue,
+            }
+            known.loaded = loaded;
+            if is_new || known.hash != before {
+                self.due.entry(path).or_insert(now);
             }
         }
     }
 
     /// Watches the folders that hold `files`; where a folder is missing, the nearest one above it.
-    fn watch_dirs_of(&mut self, files: &BTreeMap<PathBuf, Option<ContentHash>>) {
+    fn watch_dirs_of(&mut self, files: &BTreeMap<PathBuf, Loaded>) {
         let mut wanted = BTreeMap::new();
         for path in files.keys().flat_map(|p| aliases(p)) {
             if let Some(dir) = path.ancestors().skip(1).find(|d| d.is_dir()) {
@@ -363,7 +373,7 @@ impl<F: FnMut(Vec<Change>)> Worker<F> {
                 self.known.entry(path.clone()).or_insert_with(|| Known {
                     stamp: None,
                     hash: None,
-                    loaded: None,
+                    loaded: Loaded::Unknown,
                     aliases: aliases(&path),
                 });
             }
@@ -371,7 +381,11 @@ impl<F: FnMut(Vec<Change>)> Worker<F> {
         for (path, known) in &mut self.known {
             known.aliases = aliases(path);
         }
-        let files = self.known.keys().map(|p| (p.clone(), None)).collect();
+        let files = self
+            .known
+            .keys()
+            .map(|p| (p.clone(), Loaded::Unknown))
+            .collect();
         self.watch_dirs_of(&files);
         for path in files.into_keys() {
             let wait = if before.contains(&path) {
@@ -507,7 +521,8 @@ mod tests {
         for name in files {
             let path = dir.path().join(name);
             std::fs::write(&path, "one").unwrap();
-            set.files.insert(path, Some(ContentHash::of(b"one")));
+            set.files
+                .insert(path, Loaded::Content(ContentHash::of(b"one")));
         }
         let (sender, receiver) = channel();
         let watch = Watch::new(move |changes| {
@@ -586,7 +601,7 @@ mod tests {
         let (dir, watch, receiver) = watched(&[]);
         let file = dir.path().join("lib/deep/b.luau");
         let mut set = WatchSet::default();
-        set.files.insert(file.clone(), None);
+        set.files.insert(file.clone(), Loaded::Missing);
         watch.set(set);
         std::thread::sleep(Duration::from_millis(50));
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -601,14 +616,19 @@ mod tests {
     fn a_change_before_the_watch_stands_is_reported() {
         let (dir, watch, receiver) = watched(&["a.luau"]);
         let mut set = WatchSet::default();
-        set.files
-            .insert(dir.path().join("a.luau"), Some(ContentHash::of(b"older")));
+        let (changed, late) = (dir.path().join("a.luau"), dir.path().join("late.luau"));
+        std::fs::write(&late, "late").unwrap();
+        let older = Loaded::Content(ContentHash::of(b"older"));
+        set.files.insert(changed, older);
+        watch.set(set.clone());
+        let count = reported(&receiver, "one").len();
+        assert_eq!(count, 1, "what was loaded is older");
+        set.files.insert(late, Loaded::Missing);
+        watch.set(set.clone());
+        assert_eq!(reported(&receiver, "late").len(), 1, "it was missing");
+        // The same said again is no news.
         watch.set(set);
-        assert_eq!(
-            reported(&receiver, "one").len(),
-            1,
-            "what was loaded is older"
-        );
+        assert!(nothing_more(&receiver), "reported once");
     }
 
     #[test]

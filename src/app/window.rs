@@ -318,10 +318,12 @@ impl App {
                 view.overlay.note("shaders loaded");
             }
             Err(text) => {
+                // The first line has file, line and message; the rest draws the place.
+                let (text, detail) = text.split_once('\n').unwrap_or((&text, ""));
                 tracing::error!(target: RELOAD, "{text}");
                 self.shader_fault = Some(Fault {
-                    text,
-                    traceback: String::new(),
+                    text: text.to_owned(),
+                    traceback: detail.trim().to_owned(),
                     running: "drawing with the last good shaders".to_owned(),
                 });
             }
