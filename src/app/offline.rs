@@ -16,7 +16,7 @@ use anyhow::{Context as _, bail};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Length of a scene that names none, seconds.
 pub const DURATION_DEFAULT_S: f64 = 10.0;
@@ -164,6 +164,8 @@ pub struct Studio {
     renderer: Renderer,
     size: [u32; 2],
     input: Input,
+    /// Time that finding, reading and running the scene took.
+    loading: Duration,
 }
 
 impl Studio {
@@ -172,10 +174,12 @@ impl Studio {
     /// # Errors
     /// No such scene, a script that fails, no adapter, shaders that do not build.
     pub fn open(scene: &SceneOptions, draw: &DrawOptions) -> anyhow::Result<Self> {
+        let start = Instant::now();
         let mut session = Session::open(scene.clone(), offline_cache(), false)?;
         let input = draw.no_input();
         // Before the adapter is woken: a mistake in a script should cost no second.
         session.reload(0.0, &input)?;
+        let loading = start.elapsed();
         let context = Context::headless(draw.gpu)?;
         let renderer = Renderer::new(&context, &draw.settings()?)?;
         Ok(Self {
@@ -184,6 +188,7 @@ impl Studio {
             renderer,
             size: draw.size,
             input,
+            loading,
         })
     }
 
@@ -409,6 +414,10 @@ pub fn bench(
     count: usize,
 ) -> anyhow::Result<Value> {
     let mut studio = Studio::open(scene, draw)?;
+    let start = Instant::now();
+    let frame = studio.session.frame(t_s, &studio.input)?;
+    studio.renderer.upload(&studio.context, &frame)?;
+    let load_ms = (studio.loading + start.elapsed()).as_secs_f64() * 1e3;
     let target = offscreen(&studio.context, draw.size);
     let bar = Progress::new("measuring");
     let mut stages: Vec<(&'static str, Vec<f64>)> = Vec::new();
@@ -459,6 +468,8 @@ pub fn bench(
         json!(studio.renderer.bytes_per_splat(sh_degree(&frame))),
     );
     report.insert("frames".into(), json!(count));
+    // From disk to GPU memory, without starting the adapter.
+    report.insert("load_ms".into(), json!(load_ms));
     Ok(Value::Object(report))
 }
 

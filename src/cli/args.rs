@@ -255,7 +255,7 @@ pub struct BenchArgs {
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub count: u32,
     /// Print `adapter, raster, count, visible, size, stages{name: ms}, gpu_ms, total_ms, cpu_ms,
-    /// bytes_per_splat, frames`.
+    /// bytes_per_splat, frames, load_ms`.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
