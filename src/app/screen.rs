@@ -117,6 +117,9 @@ impl Screen {
         if self.size_px.contains(&0) {
             return Ok(Outcome::Skipped);
         }
+        // A device tells of its loss only when it is asked how its work goes; the answer itself is
+        // that work may still be running, or the loss.
+        let _ = self.device.context.device.poll(wgpu::PollType::Poll);
         if self.device.context.is_lost() {
             self.rebuild()?;
             return Ok(Outcome::DeviceReplaced);
