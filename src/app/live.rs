@@ -69,6 +69,8 @@ pub struct Live {
     current: Option<Session>,
     /// Opened and not shown yet: its splats are still loading, or it has an error.
     next: Option<Session>,
+    /// What follows is the running scene again, so its time goes on.
+    is_next_a_version: bool,
     clock: Clock,
     fault: Option<Fault>,
     version: Option<Version>,
@@ -95,6 +97,7 @@ impl Live {
             cache,
             current: None,
             next: None,
+            is_next_a_version: false,
             clock: Clock::at(0.0, started),
             fault: None,
             version: None,
@@ -120,10 +123,25 @@ impl Live {
         input: &Input,
         now: Instant,
     ) -> anyhow::Result<()> {
-        let session = Session::open(options, Arc::clone(&self.cache), true)?;
-        self.next = Some(session);
+        self.next = Some(Session::open(options, Arc::clone(&self.cache), true)?);
+        self.is_next_a_version = false;
         self.try_next("", input, now);
         Ok(())
+    }
+
+    /// Opens the running scene anew, as another version of itself.
+    fn reopen(&mut self, cause: &str, input: &Input, now: Instant) {
+        let Some(session) = &self.current else {
+            return;
+        };
+        match Session::open(session.options().clone(), Arc::clone(&self.cache), true) {
+            Ok(session) => {
+                self.next = Some(session);
+                self.is_next_a_version = true;
+                self.try_next(cause, input, now);
+            }
+            Err(error) => self.complain(&format!("{error:#}")),
+        }
     }
 
     /// Says what is wrong with something that did not even open.
@@ -149,10 +167,7 @@ impl Live {
         if let Some(session) = self.current.as_ref().filter(|s| concerns(s)) {
             // A zip is opened once and its listing kept, so a new zip is a new scene.
             if is_one_file(session, changes) {
-                let options = session.options().clone();
-                if let Err(error) = self.open(options, input, now) {
-                    self.complain(&format!("{error:#}"));
-                }
+                self.reopen(&cause, input, now);
             } else {
                 self.reload(&cause, input, now);
             }
@@ -319,13 +334,20 @@ impl Live {
         let Some(next) = &mut self.next else {
             return;
         };
+        let t_s = if self.is_next_a_version {
+            self.clock.t_s(now)
+        } else {
+            0.0
+        };
         self.next_waits = None;
         self.cache.take_put_off();
-        match next.reload(0.0, input) {
+        match next.reload(t_s, input) {
             Ok(frame) => {
                 self.current = self.next.take();
                 self.reload_waits = None;
-                self.clock = Clock::at(0.0, now);
+                if !self.is_next_a_version {
+                    self.clock = Clock::at(0.0, now);
+                }
                 self.loaded(frame, cause, now);
             }
             Err(_) if self.cache.take_put_off() => self.next_waits = Some(cause.to_owned()),
