@@ -214,12 +214,12 @@ impl Overlay {
         let egui = self.state.egui_ctx().clone();
         let mut action = None;
         let mut output = egui.run_ui(input, |ui| {
-            if self.shows_figures {
+            let is_modal = self.shows_help || self.shows_recent;
+            if self.shows_figures && !is_modal {
                 panel(ui, "figures", Align2::LEFT_TOP, vec2(6.0, 6.0), |ui| {
                     self.figures(ui, content);
                 });
             }
-            let is_modal = self.shows_help || self.shows_recent;
             if self.shows_help {
                 panel(ui, "help", Align2::CENTER_CENTER, vec2(0.0, 0.0), help);
             }
@@ -413,7 +413,12 @@ fn panel(ui: &Ui, id: &str, anchor: Align2, offset: egui::Vec2, add: impl FnOnce
                 .fill(BACK)
                 .corner_radius(4.0)
                 .inner_margin(8.0)
-                .show(ui, add);
+                .show(ui, |ui| {
+                    egui::ScrollArea::vertical()
+                        .id_salt(id)
+                        .max_height(screen.height() - 28.0)
+                        .show(ui, add);
+                });
         });
 }
 

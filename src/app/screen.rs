@@ -117,6 +117,9 @@ impl Screen {
         if self.size_px.contains(&0) {
             return Ok(Outcome::Skipped);
         }
+        // A device tells of its loss only when it is asked how its work goes; the answer itself is
+        // that work may still be running, or the loss.
+        let _ = self.device.context.device.poll(wgpu::PollType::Poll);
         if self.device.context.is_lost() {
             self.rebuild()?;
             return Ok(Outcome::DeviceReplaced);
@@ -276,6 +279,10 @@ fn configuration(
     ];
     if let Some(format) = eight_bits.into_iter().find(|f| can.formats.contains(f)) {
         config.format = format;
+    }
+    // A software driver is slow enough that a queue of pictures would be felt as lag.
+    if context.is_software() {
+        config.desired_maximum_frame_latency = 1;
     }
     let plain = config.format.remove_srgb_suffix();
     if plain != config.format {

@@ -56,8 +56,9 @@ pub fn start_log(args: &Args) {
         (_, _) => "debug",
     };
     // wgpu and its parts report what this program reports itself, in their own words.
-    let default =
-        format!("warn,wgpu_core=error,wgpu_hal=off,naga=error,scene=info,splatstage={own}");
+    let default = format!(
+        "warn,winit=error,wgpu_core=error,wgpu_hal=off,naga=error,scene=info,splatstage={own}"
+    );
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     let is_coloured = std::io::stderr().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());

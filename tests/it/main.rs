@@ -13,3 +13,5 @@ mod script;
 mod sog_spz;
 mod tidy;
 mod twins;
+#[cfg(target_os = "linux")]
+mod window;

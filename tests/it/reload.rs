@@ -14,14 +14,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const SILENCE: Duration = Duration::from_millis(700);
 
 /// An X server without a screen, ended when dropped.
-struct Xvfb {
+pub struct Xvfb {
     child: Child,
-    display: String,
+    /// For `DISPLAY`.
+    pub display: String,
 }
 
 impl Xvfb {
     /// `None` with a printed skip where there is none; with `REQUIRE_GPU=1` that is a failure.
-    fn start() -> Option<Self> {
+    pub fn start() -> Option<Self> {
         let spawned = Command::new("Xvfb")
             .args([
                 "-displayfd",
