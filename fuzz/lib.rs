@@ -2,7 +2,10 @@
 //!
 //! The module tree of the readers is included by path. Run from the repository root:
 //! `cargo +nightly fuzz run ply -- -max_total_time=120`.
-#![allow(dead_code, reason = "the readers' tree is included whole, targets call a part of it")]
+#![allow(
+    dead_code,
+    reason = "the readers' tree is included whole, targets call a part of it"
+)]
 
 #[path = "../src/formats/mod.rs"]
 pub mod formats;
@@ -68,7 +71,11 @@ pub fn sog(bytes: &[u8]) {
         "shN_centroids.webp",
         "shN_labels.webp",
     ];
-    check(formats::sog::read(&parts(bytes, &names), "meta.json", &quiet));
+    check(formats::sog::read(
+        &parts(bytes, &names),
+        "meta.json",
+        &quiet,
+    ));
 }
 
 /// Streamed SOG: the manifest, then one unit as in [`sog`].
@@ -83,7 +90,12 @@ pub fn lod_meta(bytes: &[u8]) {
         "0_0/sh0.webp",
     ];
     let options = LoadOptions::default();
-    check(formats::lod_meta::read(&parts(bytes, &names), "lod-meta.json", &options, &quiet));
+    check(formats::lod_meta::read(
+        &parts(bytes, &names),
+        "lod-meta.json",
+        &options,
+        &quiet,
+    ));
 }
 
 /// The zip container, every entry of it, and whatever it holds.
