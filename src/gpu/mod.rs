@@ -26,6 +26,8 @@ pub use raster::Method as RasterMethod;
 use raster::{Raster, Target};
 use residency::Residency;
 pub use shaders::{EMBEDDED as EMBEDDED_SHADERS, ShaderSource};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
 pub use timing::Counters;
 use timing::{Reading, Timing};
 pub use uniforms::{StructLayout, uniform_layouts};
@@ -409,11 +411,36 @@ fn read_mapped(buffer: &wgpu::Buffer) -> Result<Vec<u8>, Error> {
         .map_err(|error| Error::Device(format!("reading back: {error}")))
 }
 
-/// Waits for the map of `buffer` and copies it out.
-fn map_and_read(device: &wgpu::Device, buffer: &wgpu::Buffer) -> Result<Vec<u8>, Error> {
-    // A failed map shows as an error of `get_mapped_range`.
-    buffer.map_async(wgpu::MapMode::Read, .., |_| {});
+/// What a map callback says.
+type MapResult = Result<(), wgpu::BufferAsyncError>;
+
+/// Asks for `buffer` to be mapped for reading; the answer comes through the receiver.
+fn map(buffer: &wgpu::Buffer) -> Receiver<MapResult> {
+    let (answer, mapped) = std::sync::mpsc::channel();
+    buffer.map_async(wgpu::MapMode::Read, .., move |result| {
+        // Nobody waits any more when the receiver is gone.
+        let _ = answer.send(result);
+    });
+    mapped
+}
+
+/// Waits for the answer to [`map`]. The end of the device's work is not enough: where several
+/// threads share a device, another one's poll may still be about to call back.
+fn wait_for_map(device: &wgpu::Device, mapped: &Receiver<MapResult>) -> Result<(), Error> {
     wait(device)?;
+    match mapped.recv_timeout(CALL_BACK_MAX) {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(Error::Device(format!("reading back: {error}"))),
+        Err(error) => Err(Error::Device(format!("reading back: no answer ({error})"))),
+    }
+}
+
+/// A callback that has not come this long after the device's work ended never will.
+const CALL_BACK_MAX: Duration = Duration::from_secs(10);
+
+/// Maps `buffer` and copies it out.
+fn map_and_read(device: &wgpu::Device, buffer: &wgpu::Buffer) -> Result<Vec<u8>, Error> {
+    wait_for_map(device, &map(buffer))?;
     read_mapped(buffer)
 }
 

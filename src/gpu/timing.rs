@@ -3,9 +3,8 @@
 //! One small buffer holds both. It is mapped asynchronously after a frame; while a reading is on
 //! its way, later frames are not read. No clock of the processor is asked.
 
-use super::{Error, read_mapped};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use super::{Error, MapResult, map, read_mapped, wait_for_map};
+use std::sync::mpsc::{Receiver, TryRecvError};
 
 /// Most marks of one frame.
 const MARKS_MAX: u32 = 24;
@@ -41,8 +40,8 @@ pub struct Timing {
     queries: Option<Queries>,
     names: Vec<&'static str>,
     read: wgpu::Buffer,
-    /// Set by the map callback; `None` while nothing is on its way.
-    pending: Option<(Arc<AtomicBool>, Vec<&'static str>)>,
+    /// Told by the map callback; `None` while nothing is on its way.
+    pending: Option<(Receiver<MapResult>, Vec<&'static str>)>,
 }
 
 struct Queries {
@@ -123,12 +122,7 @@ impl Timing {
 
     /// Asks for the reading of the frame just submitted; call where [`Timing::end`] said so.
     pub fn request(&mut self) {
-        let ready = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&ready);
-        self.read.map_async(wgpu::MapMode::Read, .., move |result| {
-            flag.store(result.is_ok(), Ordering::Release);
-        });
-        self.pending = Some((ready, self.names.clone()));
+        self.pending = Some((map(&self.read), self.names.clone()));
     }
 
     /// The reading that was asked for, once it is there. With `wait` it is waited for.
@@ -136,21 +130,22 @@ impl Timing {
     /// # Errors
     /// The device was lost.
     pub fn take(&mut self, device: &wgpu::Device, wait: bool) -> Result<Option<Reading>, Error> {
-        let Some((ready, names)) = &self.pending else {
+        let Some((mapped, names)) = &self.pending else {
             return Ok(None);
         };
         if wait {
-            super::wait(device)?;
+            wait_for_map(device, mapped)?;
         } else {
             // A lost device is reported by the next submit.
             let _ = device.poll(wgpu::PollType::Poll);
-        }
-        if !ready.load(Ordering::Acquire) {
-            return if wait {
-                Err(Error::Device("reading back failed".to_owned()))
-            } else {
-                Ok(None)
-            };
+            match mapped.try_recv() {
+                Ok(Ok(())) => {}
+                Err(TryRecvError::Empty) => return Ok(None),
+                Ok(Err(_)) | Err(TryRecvError::Disconnected) => {
+                    self.pending = None;
+                    return Ok(None);
+                }
+            }
         }
         let bytes = read_mapped(&self.read)?;
         let counters = bytemuck::pod_read_unaligned(&bytes[..size_of::<Counters>()]);
