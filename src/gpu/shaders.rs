@@ -143,9 +143,43 @@ impl ShaderSource {
                     } else {
                         format!("shaders/{name}")
                     };
-                    format!("{file}:{}: {}", line - first + 1, m.message)
+                    format!("{file}:{}: {}", line - first + 1, one_line(&m.message))
                 },
             );
         Err(Error::Shader { message })
+    }
+}
+
+/// A report of naga's on one line: what is wrong and its notes, without the excerpt of the joined
+/// text, whose line numbers would be those of no file.
+fn one_line(report: &str) -> String {
+    let mut lines = report
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or("does not validate");
+    let what = first
+        .split_once("parsing error: ")
+        .map_or(first, |(_, what)| what);
+    let notes = lines.filter_map(|line| line.strip_prefix("= "));
+    std::iter::once(what)
+        .chain(notes)
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one_line;
+
+    #[test]
+    fn reports_become_one_line() {
+        let report = "\nShader 'compose' parsing error: no definition in scope for `behnd`\n  \
+                      ┌─ wgsl:7:3\n  │\n7 │ behnd\n  │ ^^^^^ unknown identifier\n  = note: spelling\n";
+        assert_eq!(
+            one_line(report),
+            "no definition in scope for `behnd`; note: spelling"
+        );
+        assert_eq!(one_line(""), "does not validate");
     }
 }
