@@ -10,6 +10,7 @@
 @group(1) @binding(1) var<storage, read> record_shape: array<vec4<f32>>;
 @group(1) @binding(2) var<storage, read> record_form: array<vec4<f32>>;
 @group(1) @binding(3) var<storage, read> record_colour: array<vec4<f32>>;
+@group(1) @binding(4) var<storage, read> counters: Counters;
 
 struct Fragment {
     @builtin(position) position: vec4<f32>,
@@ -24,7 +25,12 @@ fn corner(
     @builtin(vertex_index) vertex: u32,
     @builtin(instance_index) instance: u32,
 ) -> Fragment {
-    let record = order[instance];
+    let place = instance * SPLATS_PER_INSTANCE + vertex / 3u;
+    if place >= counters.visible {
+        // The last instance is seldom full; what is left of it lies outside of the picture.
+        return Fragment(vec4<f32>(2.0, 2.0, 0.0, 1.0), vec4<f32>(0.0), vec3<f32>(0.0), vec3<f32>(0.0));
+    }
+    let record = order[place];
     let shape = record_shape[record];
     let l = record_form[record].xyz;
     // Corners of an equilateral triangle round the unit circle, in the space where the ellipse is
@@ -33,7 +39,7 @@ fn corner(
         vec2<f32>(0.0, 2.0),
         vec2<f32>(-1.7320508075688772, -1.0),
         vec2<f32>(1.7320508075688772, -1.0),
-    )[vertex] * sqrt(2.0 * log(255.0 * shape.w));
+    )[vertex % 3u] * sqrt(2.0 * log(255.0 * shape.w));
     let dy = uv.y / l.z;
     let dx = (uv.x - l.y * dy) / l.x;
     let ndc = (shape.xy + vec2<f32>(dx, dy)) / view.size_px * 2.0 - 1.0;

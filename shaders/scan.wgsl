@@ -10,19 +10,6 @@ struct PageRange {
     group_count: u32,
 }
 
-// Sizes that the host reads back and that the next dispatches take. The order is that of
-// src/gpu/counters.rs.
-struct Counters {
-    // Survivors of culling, whether or not they fit.
-    visible_total: u32,
-    // Survivors that are drawn.
-    visible: u32,
-    // (tile, splat) pairs, whether or not they fit.
-    pair_total: u32,
-    // Pairs that are drawn.
-    pairs: u32,
-}
-
 @group(1) @binding(0) var<storage, read_write> counts: array<u32>;
 @group(1) @binding(1) var<storage, read_write> counters: Counters;
 // Indirect arguments: draw (vertices, instances, 0, 0), dispatch over survivors, dispatch over
@@ -83,8 +70,8 @@ fn scan_visible(@builtin(local_invocation_index) lane: u32) {
         counters.visible = visible;
         counters.pair_total = 0u;
         counters.pairs = 0u;
-        arguments[0] = 3u;
-        arguments[1] = visible;
+        arguments[0] = 3u * SPLATS_PER_INSTANCE;
+        arguments[1] = (visible + SPLATS_PER_INSTANCE - 1u) / SPLATS_PER_INSTANCE;
         arguments[2] = 0u;
         arguments[3] = 0u;
         arguments[4] = (visible + 255u) / 256u;

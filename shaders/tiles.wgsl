@@ -5,13 +5,6 @@
 
 @group(0) @binding(0) var<uniform> view: View;
 
-struct Counters {
-    visible_total: u32,
-    visible: u32,
-    pair_total: u32,
-    pairs: u32,
-}
-
 @group(1) @binding(0) var<storage, read> counters: Counters;
 // Record numbers by depth, nearest first.
 @group(1) @binding(1) var<storage, read> order: array<u32>;

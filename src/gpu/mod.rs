@@ -136,7 +136,10 @@ impl Renderer {
             RasterMethod::Tiles
         });
         let residency = Residency::new(&context.device, settings.packing);
-        Ok(Self {
+        let scope = context
+            .device
+            .push_error_scope(wgpu::ErrorFilter::Validation);
+        let renderer = Self {
             method,
             front: Front::new(context, &settings.shaders, settings.packing, &residency)?,
             raster: Raster::new(context, &settings.shaders, method)?,
@@ -147,7 +150,9 @@ impl Renderer {
             wanted: Counters::default(),
             residency,
             settings: settings.clone(),
-        })
+        };
+        pipelines_built(scope)?;
+        Ok(renderer)
     }
 
     /// The rasteriser in use.
@@ -263,6 +268,9 @@ impl Renderer {
     /// # Errors
     /// [`Error::Shader`] with `file:line:`.
     pub fn set_shaders(&mut self, context: &Context, shaders: &ShaderSource) -> Result<(), Error> {
+        let scope = context
+            .device
+            .push_error_scope(wgpu::ErrorFilter::Validation);
         let front = self.front.rebuilt_pipelines(
             context,
             shaders,
@@ -271,6 +279,7 @@ impl Renderer {
         )?;
         let raster = Raster::new(context, shaders, self.method)?;
         let compose = Compose::new(context, shaders)?;
+        pipelines_built(scope)?;
         self.front.set_pipelines(front);
         self.raster = raster;
         self.compose = compose;
@@ -394,6 +403,21 @@ impl Renderer {
 }
 
 const PICTURE_FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
+
+/// Texts may each be valid and still not fit the bindings of their pipelines, which wgpu reports
+/// apart.
+fn pipelines_built(scope: wgpu::ErrorScopeGuard) -> Result<(), Error> {
+    match pollster::block_on(scope.pop()) {
+        None => Ok(()),
+        Some(error) => {
+            let text = error.to_string();
+            let message = text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+            Err(Error::Shader {
+                message: format!("shaders:1: {message}"),
+            })
+        }
+    }
+}
 
 /// Waits until everything submitted is done.
 fn wait(device: &wgpu::Device) -> Result<(), Error> {

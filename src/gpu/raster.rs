@@ -178,7 +178,7 @@ impl Quads {
             device,
             "quads records",
             wgpu::ShaderStages::VERTEX,
-            &[Kind::Read; 4],
+            &[Kind::Read; 5],
         );
         let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
             label: Some("quads"),
@@ -247,6 +247,7 @@ impl Quads {
                 front.records.shape.as_entire_binding(),
                 front.records.form.as_entire_binding(),
                 front.records.colour.as_entire_binding(),
+                front.counters.as_entire_binding(),
             ],
         );
         let colour = target.colour.create_view(&Default::default());

@@ -12,7 +12,7 @@ const MARKS_MAX: u32 = 24;
 const TIMES_AT: u64 = 256;
 const READ_BYTES: u64 = TIMES_AT + MARKS_MAX as u64 * 8;
 
-/// Counters as `shaders/scan.wgsl` writes them.
+/// `Counters` in `shaders/shared/types.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Counters {

@@ -362,6 +362,34 @@ fn a_shader_error_names_file_and_line_and_keeps_the_old_one() {
 }
 
 #[test]
+fn a_shader_that_does_not_fit_its_pipeline_is_an_error_too() {
+    let Some(context) = given::gpu() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let text = splatstage::gpu::ShaderSource::default()
+        .text("raster_quads.wgsl")
+        .expect("embedded")
+        .replace("@binding(3)", "@binding(9)");
+    std::fs::write(folder.path().join("raster_quads.wgsl"), text).expect("written");
+    let source = splatstage::gpu::ShaderSource::from_dir(folder.path()).expect("a folder");
+    let mut renderer = renderer(context, RasterMethod::Quads, Packing::Packed);
+    let frame = frame_of(&odd_splats(), Camera::default());
+    let before = renderer
+        .picture(context, &frame, [64, 64])
+        .expect("a picture")
+        .0;
+    renderer
+        .set_shaders(context, &source)
+        .expect_err("does not fit");
+    assert_eq!(
+        renderer
+            .picture(context, &frame, [64, 64])
+            .expect("a picture")
+            .0,
+        before
+    );
+}
+
+#[test]
 fn uniform_structs_lie_as_the_shaders_read_them() {
     let text = splatstage::gpu::ShaderSource::default();
     let text = text.text("shared/types.wgsl").expect("embedded");
