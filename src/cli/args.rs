@@ -219,7 +219,8 @@ pub struct InspectArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   splatstage convert flat.ply flat.sog
-  splatstage convert scans/lod-meta.json flat.spz --level 2")]
+  splatstage convert scans/lod-meta.json flat.spz --level 2
+  splatstage convert face.spz face.ply --to-axes RDF")]
 pub struct ConvertArgs {
     /// What to read: any splat file.
     #[arg(value_name = "IN")]
@@ -233,6 +234,10 @@ pub struct ConvertArgs {
     /// Where x, y and z of the input point, where the file does not tell the truth.
     #[arg(long, value_name = "AXES")]
     pub axes: Option<Axes>,
+    /// Axes of the rows that are written. A PLY keeps those of the input and states them in its
+    /// header, which other programs may not read: RDF is what they expect.
+    #[arg(long, value_name = "AXES")]
+    pub to_axes: Option<Axes>,
     /// Print what was read, written and lost as JSON.
     #[arg(long)]
     pub json: bool,

@@ -282,7 +282,7 @@ fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
             axes: args.axes,
             ..LoadOptions::default()
         },
-        to_axes: None,
+        to_axes: args.to_axes,
     };
     let bar = Progress::new("converting");
     let converted = formats::convert(&args.input, &args.output, &options, &|share| bar.set(share))?;

@@ -466,3 +466,19 @@ fn the_first_scene_of_the_readme_plays() {
     let output = check_code(&["trace", utf8(folder.path()), "--step", "1"], 0);
     assert_eq!(text(&output.stdout).lines().count(), 10, "its duration");
 }
+
+#[test]
+fn convert_turns_rows_to_the_axes_that_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let ply = ply_in(folder.path());
+    let at = |name: &str| utf8(&folder.path().join(name)).to_owned();
+    let (spz, kept, turned) = (at("a.spz"), at("kept.ply"), at("turned.ply"));
+    check_code(&["convert", &ply, &spz], 0);
+    check_code(&["convert", &spz, &kept], 0);
+    check_code(&["convert", &spz, &turned, "--to-axes", "RDF"], 0);
+    let header = |file: &str| String::from_utf8_lossy(&std::fs::read(file).unwrap()).into_owned();
+    assert!(header(&kept).contains("comment axes RUB"));
+    assert!(!header(&turned).contains("comment axes"));
+    let bounds = |file: &str| check_json(&["inspect", "--json", file], 0)["bounds"].clone();
+    assert_eq!(bounds(&kept), bounds(&turned));
+}
