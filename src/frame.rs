@@ -5,8 +5,8 @@
 //! random: two equal frames give equal pictures on one renderer.
 
 use crate::camera::Camera;
-use crate::scene::{Placement, Splats};
-use glam::Vec2;
+use crate::scene::{Edit, Placement, Pose, Splats};
+use glam::{Vec2, Vec3};
 use std::sync::Arc;
 
 /// Everything that decides one output picture.
@@ -48,6 +48,13 @@ pub struct SplatDraw {
     pub placement: Placement,
     /// Multiplies colour (display space) and opacity; [1; 4] changes nothing.
     pub tint: [f32; 4],
+    /// How a body stands; `None` draws the splats as they were loaded.
+    pub pose: Option<Arc<Pose>>,
+    /// Shapes that fade, tint or push splats; at most [`crate::scene::edit::EDITS_MAX`].
+    pub edits: Vec<Edit>,
+    /// Who is told that the pointer is over these splats: a number of the script's own choosing.
+    /// `None` where nobody asks.
+    pub target: Option<u32>,
 }
 
 impl SplatDraw {
@@ -58,6 +65,9 @@ impl SplatDraw {
             splats,
             placement: Placement::default(),
             tint: [1.0; 4],
+            pose: None,
+            edits: Vec::new(),
+            target: None,
         }
     }
 }
@@ -65,11 +75,21 @@ impl SplatDraw {
 /// State of the input devices at one instant, as a script's `step` sees it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Input {
-    /// Pointer on the picture: x right, y up, each -1 to 1; (0, 0) is the middle. Kept while the
-    /// pointer is outside.
+    /// Pointer on the picture (mouse, finger, or one that is sent from outside): x right, y up,
+    /// each -1 to 1; (0, 0) is the middle. Kept while a mouse is outside; a finger that is lifted
+    /// leaves (0, 0).
     pub pointer: Vec2,
     /// True while the pointer is over the picture.
     pub pointer_inside: bool,
+    /// Who the pointer is over: the front-most [`SplatDraw::target`] whose coverage at the
+    /// pointer's pixel is one half or more. As drawn at most two pictures ago.
+    pub over: Option<u32>,
+    /// Left stick of the first gamepad: x right, y up, each -1 to 1, dead zone taken out; (0, 0)
+    /// without one.
+    pub stick: Vec2,
+    /// How a phone is turned against its first reading, degrees about x, y, z; `None` before one
+    /// is sent.
+    pub gyro_deg: Option<Vec3>,
     /// Pointer travel since the last step, in picture heights (x right, y up).
     pub drag: Vec2,
     /// Wheel notches since the last step, positive away from the user.
@@ -84,10 +104,14 @@ pub struct Input {
 /// Something that happened once, delivered to a script's `event`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// `key`, `click`, `hover`, `leave`, `resize`, `message`: the kinds that scripts match on.
+    /// What scripts match on: `hover` and `leave` (the pointer comes over a target, goes from it),
+    /// `click` and `double_click` (on a target or beside all of them), `pointer_enter` and
+    /// `pointer_leave` (of the window), `key`, `resize`, `message`, `error`.
     pub kind: String,
-    /// The key's or message's name, or empty.
+    /// The key's, button's or message's name, or empty.
     pub name: String,
     /// Numbers that come with it (pointer position, OSC values).
     pub values: Vec<f64>,
+    /// The [`SplatDraw::target`] that it is about.
+    pub target: Option<u32>,
 }

@@ -152,6 +152,7 @@ impl Devices {
             kind: kind.to_owned(),
             name: name.to_owned(),
             values,
+            target: None,
         });
     }
 }

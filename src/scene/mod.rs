@@ -1,12 +1,19 @@
-//! What is drawn, immutable after load: splats, their spherical harmonics, axes, placement.
+//! What is drawn: splats, their spherical harmonics, axes, placement (immutable after load), bodies,
+//! poses, edits.
 //!
 //! It knows no file format, no GPU and no script. Spaces and units are those of [`crate::camera`].
 
 pub mod axes;
+pub mod body;
+pub mod edit;
+pub mod rigid;
 pub mod sh;
 pub mod splats;
 
 pub use axes::Axes;
+pub use body::{Body, Pose};
+pub use edit::Edit;
+pub use rigid::Rigid;
 pub use splats::{Bounds, Splats};
 
 use glam::{Quat, Vec3};

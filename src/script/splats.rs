@@ -157,9 +157,9 @@ fn union(a: Bounds, b: Bounds) -> Bounds {
 /// The draw of an asset with a look; none when it cannot be seen.
 fn draw(splats: &Arc<Splats>, look: &Look) -> Option<SplatDraw> {
     (look.visible && look.tint[3] > 0.0).then(|| SplatDraw {
-        splats: splats.clone(),
         placement: look.placement,
         tint: look.tint,
+        ..SplatDraw::new(splats.clone())
     })
 }
 

@@ -332,6 +332,7 @@ fn events_and_reload_carry_plain_data() {
         kind: "click".into(),
         name: "mouse_left".into(),
         values: vec![0.25, -0.5],
+        target: None,
     };
     script.event(&click).unwrap();
     let data = script.unload().unwrap();
