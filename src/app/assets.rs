@@ -9,7 +9,7 @@
 //! once the cache has called.
 
 use crate::formats::{self, LoadOptions, Loaded};
-use crate::scene::{Axes, Splats};
+use crate::scene::{Axes, Body, Splats};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,10 @@ pub type LoadProgress = Arc<dyn Fn(&str, f32) + Send + Sync>;
 pub struct Asset {
     /// World space, file order.
     pub splats: Arc<Splats>,
+    /// Bones, skin and shapes, where the file is an avatar.
+    pub body: Option<Arc<Body>>,
+    /// What else a bundle says, for scripts; see [`crate::script::Asset::facts`].
+    pub facts: Arc<serde_json::Value>,
     /// The axes that were applied.
     pub axes: Axes,
 }
@@ -270,6 +274,8 @@ impl AssetCache {
         );
         let asset = Arc::new(Asset {
             splats: Arc::new(loaded.splats),
+            body: None,
+            facts: Arc::default(),
             axes: loaded.axes,
         });
         lock(&self.entries).insert(

@@ -13,7 +13,7 @@ use super::watch::{ContentHash, Loaded};
 use super::{Usage, orientation};
 use crate::formats::{self, Code, Container};
 use crate::frame::{Event, Frame, Input};
-use crate::scene::{Axes, Splats};
+use crate::scene::Axes;
 use crate::script::{self, Assets, Files, Script, Setup};
 use anyhow::{Context as _, bail};
 use glam::{Quat, Vec3};
@@ -45,6 +45,12 @@ pub struct SceneOptions {
     pub seed: u64,
     /// Camera of a plain splat file.
     pub camera: CameraOptions,
+    /// Length after which a sequence of pictures has to close, seconds.
+    pub loop_s: Option<f64>,
+    /// The person asked for less motion.
+    pub reduced_motion: bool,
+    /// A folder whose scripts replace those of the library (`@stage/...`) of the same name.
+    pub scripts: Option<PathBuf>,
 }
 
 /// A camera for plain splat files; whatever is absent is up to the viewer script.
@@ -78,6 +84,8 @@ pub struct Session {
     live: bool,
     files: Arc<SceneFiles>,
     assets: Arc<SceneAssets>,
+    /// Scripts that stand in for the library's.
+    library: Option<(PathBuf, Arc<SceneFiles>)>,
     turn: Quat,
     script: Option<Script>,
     /// Scene time at which the running script's own time began: a stepped scene starts anew when
@@ -135,6 +143,16 @@ impl Session {
             root,
             touched: Mutex::default(),
         });
+        let library = match &options.scripts {
+            Some(folder) => {
+                let files = SceneFiles {
+                    root: Root::Opened(formats::open(folder)?),
+                    touched: Mutex::default(),
+                };
+                Some((folder.clone(), Arc::new(files)))
+            }
+            None => None,
+        };
         let assets = Arc::new(SceneAssets {
             cache,
             files: Arc::clone(&files),
@@ -155,6 +173,7 @@ impl Session {
             live,
             files,
             assets,
+            library,
             turn,
             script: None,
             start_s: 0.0,
@@ -183,6 +202,9 @@ impl Session {
             seed: self.options.seed,
             live: self.live,
             args,
+            loop_s: self.options.loop_s,
+            reduced_motion: self.options.reduced_motion,
+            library: (self.library.as_ref()).map(|(_, files)| Arc::clone(files) as Arc<dyn Files>),
             handed_over,
             log: Rc::new(log_line),
         })?;
@@ -300,6 +322,10 @@ impl Session {
                     paths.insert(path.clone(), Loaded::Unknown);
                 }
             }
+        }
+        if let Some((folder, files)) = &self.library {
+            let touched = files.touched().into_iter();
+            paths.extend(touched.map(|(name, read)| (folder.join(name), read)));
         }
         paths
     }
@@ -554,7 +580,7 @@ impl Assets for SceneAssets {
         path: &str,
         level: Option<u32>,
         axes: Option<&str>,
-    ) -> Result<Arc<Splats>, String> {
+    ) -> Result<script::Asset, String> {
         let level = self.level.or(level);
         let axes = match axes {
             Some(text) => Some(text.parse()?),
@@ -562,9 +588,7 @@ impl Assets for SceneAssets {
         };
         if let Some((_, on_disk)) = self.plain.as_ref().filter(|(name, _)| name == path) {
             let asset = self.cache.load(on_disk, level, axes);
-            return asset
-                .map(|a| Arc::clone(&a.splats))
-                .map_err(|e| e.to_string());
+            return asset.map(|a| for_script(&a)).map_err(|e| e.to_string());
         }
         check_inside(path)?;
         self.files.touch(path, Loaded::Unknown);
@@ -576,9 +600,15 @@ impl Assets for SceneAssets {
             }
             _ => return Err(format!("no splats '{path}' in this built-in scene")),
         };
-        asset
-            .map(|a| Arc::clone(&a.splats))
-            .map_err(|e| e.to_string())
+        asset.map(|a| for_script(&a)).map_err(|e| e.to_string())
+    }
+}
+
+fn for_script(asset: &Asset) -> script::Asset {
+    script::Asset {
+        splats: Arc::clone(&asset.splats),
+        body: asset.body.clone(),
+        facts: Arc::clone(&asset.facts),
     }
 }
 

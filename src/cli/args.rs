@@ -348,6 +348,12 @@ pub struct SceneFlags {
     /// Eye, target and up are in the file's own axes instead of the world's (y up).
     #[arg(long)]
     pub file_space: bool,
+    /// Ask scenes for less motion: no floating, no blinking.
+    #[arg(long)]
+    pub reduced_motion: bool,
+    /// A folder whose scripts replace those of the library (`@stage/...`) of the same name.
+    #[arg(long, value_name = "DIR", env = "SPLATSTAGE_SCRIPTS")]
+    pub scripts: Option<PathBuf>,
 }
 
 /// Newtypes keep clap from taking an array for a list of values.
@@ -380,6 +386,9 @@ impl SceneFlags {
                 fov_deg: self.fov,
                 file_space: self.file_space,
             },
+            loop_s: None,
+            reduced_motion: self.reduced_motion,
+            scripts: self.scripts.clone(),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! what `step` and `event` get.
 
 use super::args;
-use super::splats::{self, Cast, LOOK_FIELDS};
+use super::splats::{self, Cast, LOOK_FIELDS, SharedCast};
 use super::stage::Framing;
 use crate::camera::{Camera, FOV_DEFAULT_RAD};
 use crate::frame::{BACKGROUND_DEFAULT, Event, Frame, Input, SplatDraw};
@@ -155,12 +155,23 @@ pub(super) fn camera_of(value: &Value, what: &str) -> Result<Camera> {
 }
 
 /// The `input` table of `step`, with the drag and wheel of the first step.
-pub(super) fn input_table(lua: &Lua, input: &Input, drag: Vec2, wheel: f32) -> Result<Table> {
-    let table = lua.create_table_with_capacity(0, 6)?;
+pub(super) fn input_table(
+    lua: &Lua,
+    cast: &SharedCast,
+    input: &Input,
+    drag: Vec2,
+    wheel: f32,
+) -> Result<Table> {
+    let table = lua.create_table_with_capacity(0, 10)?;
     let flat = |v: Vec2| args::to_lua(finite(v).extend(0.0));
     table.raw_set("pointer", flat(input.pointer))?;
     table.raw_set("pointer_inside", input.pointer_inside)?;
     table.raw_set("aspect", input.aspect)?;
+    let over = input.over.and_then(|target| Cast::handle(cast, target));
+    table.raw_set("over", over)?;
+    table.raw_set("stick", flat(input.stick))?;
+    let gyro = input.gyro_deg.filter(|v| v.is_finite()).map(args::to_lua);
+    table.raw_set("gyro", gyro)?;
     let held = lua.create_table_with_capacity(0, input.held.len())?;
     for key in &input.held {
         held.raw_set(key.as_str(), true)?;
@@ -182,14 +193,16 @@ fn finite(v: Vec2) -> Vec2 {
 }
 
 /// The table of `event`.
-pub(super) fn event_table(lua: &Lua, event: &Event) -> Result<Table> {
-    let table = lua.create_table_with_capacity(0, 5)?;
+pub(super) fn event_table(lua: &Lua, cast: &SharedCast, event: &Event) -> Result<Table> {
+    let table = lua.create_table_with_capacity(0, 6)?;
     table.raw_set("kind", event.kind.as_str())?;
     table.raw_set("name", event.name.as_str())?;
     table.raw_set(
         "values",
         lua.create_sequence_from(event.values.iter().copied())?,
     )?;
+    let target = event.target.and_then(|target| Cast::handle(cast, target));
+    table.raw_set("target", target)?;
     for (key, value) in ["x", "y"].into_iter().zip(&event.values) {
         table.raw_set(key, *value)?;
     }

@@ -20,8 +20,8 @@
 //!   handles (`hero.position = ...`): such changes hold for that one picture, so that asking for
 //!   any t in any order gives the same pictures. Without `camera` here or in the scene's table,
 //!   the camera frames what is drawn.
-//! - `event(e)`: with `kind`, `name`, `values` as in [`Event`], and `x`, `y` for the first two
-//!   values.
+//! - `event(e)`: with `kind`, `name`, `values` as in [`Event`], `x`, `y` for the first two values,
+//!   and `target`, a handle.
 //! - `on_unload() -> data`, and `on_reload(data)` in the next version, after its `load`.
 //!
 //! Data fields that mean something to the host: `duration` (s), `background`, `camera`.
@@ -32,9 +32,15 @@
 //!
 //! - `stage`: `splats(path[, {level, axes}])`, `generate{positions, scales, colours[, opacities,
 //!   rotations, sh, name]}` (buffers of f32, lists, or one value for all), `builder([n])` with
-//!   `:add(position, scale, colour[, opacity[, facing[, along]]])` and `:build([name])`, all while
-//!   loading; `framing([handle])`, `args`, `seed`.
-//! - Handles: `position`, `rotation`, `scale`, `tint`, `visible`; `name` and `count` to read.
+//!   `:add(position, scale, colour[, opacity[, facing[, along]]])` and `:build([name])`,
+//!   `rig(handle, {bones, weights, shapes})`, all while loading; `framing([handle])`, `args`, `seed`,
+//!   `loop` (s or nil), `reduced_motion`.
+//! - Handles: `position`, `rotation`, `scale`, `tint`, `visible`, `pickable`; `name` and `count` to
+//!   read. Avatars also: `bones`, `shapes`, `states`, `manifest`, `asset_type` to read, `pivot`,
+//!   `:bone(name)`, `:shape(name)`, `:set_shape(name, value)`, `:set_shapes{...}`, and while loading
+//!   `:add_bone{...}`. All: `:edit{...}` while loading.
+//! - Bones: `rotation`, `move`, `:turn(x, y, z)`; `name`, `parent`, `rest` to read.
+//! - Edits: `opacity`, `tint`, `displace`, `centre`, `rotation`, `soft_edge`, `inverted`, `enabled`.
 //! - `motion`: `ease(name, u)`, `bezier(x1, y1, x2, y2, u)`, `noise(x[, seed[, octaves]])`,
 //!   `spring{from, to, velocity, frequency, damping}:at(t)`, `spring_step(value, velocity, target,
 //!   frequency, damping, dt)`, `spline{p1, p2, ..., closed}` with `:at(u)`, `:tangent(u)`, `.length`,
@@ -46,7 +52,9 @@
 
 mod args;
 mod blame;
+mod body;
 mod budget;
+mod edits;
 mod frame;
 mod log;
 mod modules;
@@ -58,7 +66,7 @@ mod stage;
 mod vm;
 
 use crate::frame::{Event, Frame, Input};
-use crate::scene::Splats;
+use crate::scene::{Body, Splats};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -89,12 +97,31 @@ pub trait Assets {
     ///
     /// # Errors
     /// A sentence that names file and entry.
-    fn splats(
-        &self,
-        path: &str,
-        level: Option<u32>,
-        axes: Option<&str>,
-    ) -> Result<Arc<Splats>, String>;
+    fn splats(&self, path: &str, level: Option<u32>, axes: Option<&str>) -> Result<Asset, String>;
+}
+
+/// A loaded splat file, or an avatar.
+#[derive(Clone, Debug)]
+pub struct Asset {
+    /// What is drawn.
+    pub splats: Arc<Splats>,
+    /// Bones, skin and shapes of an avatar, row by row the splats' own.
+    pub body: Option<Arc<Body>>,
+    /// What else a bundle says: an object with `manifest`, `states` and `asset_type` (`head`,
+    /// `body`, `object`), or null.
+    pub facts: Arc<serde_json::Value>,
+}
+
+impl Asset {
+    /// Splats that are no avatar.
+    #[must_use]
+    pub fn splats_alone(splats: Arc<Splats>) -> Self {
+        Self {
+            splats,
+            body: None,
+            facts: Arc::new(serde_json::Value::Null),
+        }
+    }
 }
 
 /// What went wrong in a script, and where in the author's files.
@@ -148,6 +175,12 @@ pub struct Setup {
     /// optionally `eye`, `target`, `up` (three numbers each), `fov` (degrees), `turn` (xyzw),
     /// `background`, `level`, `axes`.
     pub args: serde_json::Value,
+    /// Length after which a sequence of pictures has to close (`stage.loop`), seconds.
+    pub loop_s: Option<f64>,
+    /// The person asked for less motion (`stage.reduced_motion`).
+    pub reduced_motion: bool,
+    /// Files that stand in for those of the library of the same name.
+    pub library: Option<Arc<dyn Files>>,
     /// Data that the former version handed over by `on_unload`, JSON.
     pub handed_over: Option<serde_json::Value>,
     /// Receives `log.info/warn/error` and `print` lines, now and later.

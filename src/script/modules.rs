@@ -27,6 +27,8 @@ pub(super) struct Modules {
     /// Prefix of chunk names: the scene's name and a slash.
     prefix: String,
     files: Arc<dyn Files>,
+    /// Asked before the embedded library.
+    library: Option<Arc<dyn Files>>,
     /// Chunk names that have been loaded, without `@`.
     loaded: RefCell<BTreeSet<String>>,
     /// Chunk names whose bodies run now, outermost first.
@@ -42,10 +44,11 @@ pub(super) struct Found {
 }
 
 impl Modules {
-    pub(super) fn new(name: &str, files: Arc<dyn Files>) -> Self {
+    pub(super) fn new(name: &str, files: Arc<dyn Files>, library: Option<Arc<dyn Files>>) -> Self {
         Self {
             prefix: format!("{}/", name.trim_end_matches('/')),
             files,
+            library,
             loaded: RefCell::default(),
             running: RefCell::default(),
             watched: RefCell::default(),
@@ -92,7 +95,13 @@ impl Modules {
     pub(super) fn find(&self, path: &str, requirer: &str) -> Result<Found> {
         if let Some(name) = path.strip_prefix(LIBRARY) {
             let name = name.strip_suffix(".luau").unwrap_or(name);
-            let Some((_, source)) = STANDARD.iter().find(|(n, _)| *n == name) else {
+            let replaced = self
+                .library
+                .as_ref()
+                .and_then(|files| files.read(&format!("{name}.luau")).ok());
+            let embedded = STANDARD.iter().find(|(n, _)| *n == name);
+            let Some(source) = replaced.or_else(|| embedded.map(|(_, s)| s.as_bytes().to_vec()))
+            else {
                 let names: Vec<String> = STANDARD
                     .iter()
                     .map(|(n, _)| format!("{LIBRARY}{n}"))
@@ -104,7 +113,7 @@ impl Modules {
             };
             return Ok(Found {
                 chunk: format!("{LIBRARY}{name}.luau"),
-                source: source.as_bytes().to_vec(),
+                source,
             });
         }
         if !path.starts_with("./") && !path.starts_with("../") {

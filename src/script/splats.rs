@@ -3,11 +3,13 @@
 //! A handle is an index into the scene's [`Cast`]; it holds no Lua value, so it can neither keep a VM
 //! alive nor be kept by one beyond its own.
 
-use super::args;
+use super::body::{self, Posture};
+use super::edits::{self, Planned};
 use super::quota::{Quota, Share};
+use super::{Asset, args};
 use crate::frame::SplatDraw;
 use crate::scene::sh::SH_C0;
-use crate::scene::{Bounds, Placement, Splats};
+use crate::scene::{Body, Bounds, Placement, Splats};
 use glam::{Mat3, Quat, Vec3};
 use mlua::{
     AnyUserData, Error, Lua, MetaMethod, Result, Table, UserData, UserDataFields, UserDataMethods,
@@ -34,6 +36,8 @@ pub(super) struct Look {
     pub placement: Placement,
     pub tint: [f32; 4],
     pub visible: bool,
+    /// Takes part in hit tests.
+    pub pickable: bool,
 }
 
 impl Default for Look {
@@ -42,16 +46,27 @@ impl Default for Look {
             placement: Placement::default(),
             tint: [1.0; 4],
             visible: true,
+            pickable: false,
         }
     }
+}
+
+/// What a script may change of an asset at any time.
+#[derive(Clone, Debug)]
+pub(super) struct Live {
+    pub look: Look,
+    pub posture: Posture,
+    pub edits: Vec<Planned>,
 }
 
 /// One asset.
 struct Member {
     name: String,
     splats: Arc<Splats>,
+    body: Option<Arc<Body>>,
+    facts: Arc<serde_json::Value>,
     bounds: OnceCell<Option<Bounds>>,
-    look: Look,
+    live: Live,
     /// Of the quota of generated splats.
     _share: Option<Share>,
 }
@@ -68,6 +83,8 @@ pub(super) fn quota() -> Quota {
 #[derive(Default)]
 pub(super) struct Cast {
     members: Vec<Member>,
+    /// Set once the scene plays: nothing is made from then on.
+    is_complete: bool,
 }
 
 /// Shared by the stage and all handles.
@@ -78,7 +95,7 @@ impl Cast {
     pub(super) fn add(
         cast: &SharedCast,
         name: String,
-        splats: Arc<Splats>,
+        asset: Asset,
         share: Option<Share>,
     ) -> Result<Handle> {
         let mut inner = cast.borrow_mut();
@@ -87,11 +104,21 @@ impl Cast {
                 "a scene may have {MEMBERS_MAX} assets"
             )));
         }
+        let live = Live {
+            look: Look {
+                pickable: asset.body.is_some(),
+                ..Look::default()
+            },
+            posture: Posture::of(asset.body.as_ref()),
+            edits: Vec::new(),
+        };
         inner.members.push(Member {
             name,
-            splats,
+            splats: asset.splats,
+            body: asset.body,
+            facts: asset.facts,
             bounds: OnceCell::new(),
-            look: Look::default(),
+            live,
             _share: share,
         });
         Ok(Handle {
@@ -100,23 +127,108 @@ impl Cast {
         })
     }
 
-    /// How everything is placed, to be put back with [`Cast::restore`].
-    pub(super) fn looks(&self) -> Vec<Look> {
-        self.members.iter().map(|m| m.look).collect()
+    /// How everything stands, to be put back with [`Cast::restore`].
+    pub(super) fn lives(&self) -> Vec<Live> {
+        self.members.iter().map(|m| m.live.clone()).collect()
     }
 
-    pub(super) fn restore(&mut self, looks: &[Look]) {
-        for (member, look) in self.members.iter_mut().zip(looks) {
-            member.look = *look;
+    pub(super) fn restore(&mut self, lives: Vec<Live>) {
+        for (member, live) in self.members.iter_mut().zip(lives) {
+            member.live = live;
         }
+    }
+
+    /// Nothing is made from now on.
+    pub(super) fn complete(&mut self) {
+        self.is_complete = true;
+    }
+
+    /// Refuses to make things while the scene plays, where every frame would make some.
+    pub(super) fn only_while_loading(&self, what: &str) -> Result<()> {
+        if !self.is_complete {
+            return Ok(());
+        }
+        Err(Error::runtime(format!(
+            "{what} works in the file's body and in load(stage) only"
+        )))
+    }
+
+    pub(super) fn name(&self, index: usize) -> &str {
+        &self.members[index].name
+    }
+
+    pub(super) fn splats(&self, index: usize) -> &Arc<Splats> {
+        &self.members[index].splats
+    }
+
+    pub(super) fn body(&self, index: usize) -> Option<&Arc<Body>> {
+        self.members[index].body.as_ref()
+    }
+
+    /// Gives an asset another body and lets it stand at rest, but for what bones of both do.
+    pub(super) fn set_body(&mut self, index: usize, body: Body) {
+        let member = &mut self.members[index];
+        let body = Arc::new(body);
+        let mut posture = Posture::of(Some(&body));
+        let old = &member.live.posture;
+        posture.pivot = old.pivot;
+        for (new, old) in posture.joints.iter_mut().zip(&old.joints) {
+            *new = *old;
+        }
+        for (new, old) in posture.coefficients.iter_mut().zip(&old.coefficients) {
+            *new = *old;
+        }
+        member.live.look.pickable |= member.body.is_none();
+        member.live.posture = posture;
+        member.body = Some(body);
+    }
+
+    /// What a bundle says besides splats and body: an object, or null.
+    pub(super) fn facts(&self, index: usize) -> &serde_json::Value {
+        &self.members[index].facts
+    }
+
+    pub(super) fn live(&self, index: usize) -> &Live {
+        &self.members[index].live
+    }
+
+    pub(super) fn live_mut(&mut self, index: usize) -> &mut Live {
+        &mut self.members[index].live
+    }
+
+    /// The handle of a member, where there is one of that number.
+    pub(super) fn handle(cast: &SharedCast, index: u32) -> Option<Handle> {
+        let index = index as usize;
+        (index < cast.borrow().members.len()).then(|| Handle {
+            index,
+            cast: cast.clone(),
+        })
     }
 
     /// Every visible asset as it is placed.
     pub(super) fn visible(&self) -> Vec<SplatDraw> {
-        self.members
-            .iter()
-            .filter_map(|m| draw(&m.splats, &m.look))
+        (0..self.members.len())
+            .filter_map(|index| self.draw(index, &self.members[index].live.look))
             .collect()
+    }
+
+    /// The draw of an asset with a look; none when it cannot be seen.
+    fn draw(&self, index: usize, look: &Look) -> Option<SplatDraw> {
+        let member = &self.members[index];
+        if !look.visible || look.tint[3] <= 0.0 {
+            return None;
+        }
+        let body = member.body.as_ref();
+        let pose = body.and_then(|body| member.live.posture.pose(body));
+        let edits = body::placed_edits(&member.live.edits, pose.as_deref());
+        Some(SplatDraw {
+            splats: member.splats.clone(),
+            placement: look.placement,
+            tint: look.tint,
+            pose,
+            edits,
+            target: look.pickable.then_some(index as u32),
+        })
     }
 
     /// World bounds of one asset, or of all visible ones.
@@ -124,7 +236,7 @@ impl Cast {
         self.members
             .iter()
             .enumerate()
-            .filter(|(i, m)| only.map_or(m.look.visible, |index| index == *i))
+            .filter(|(i, m)| only.map_or(m.live.look.visible, |index| index == *i))
             .filter_map(|(_, m)| {
                 let local = (*m
                     .bounds
@@ -138,7 +250,7 @@ impl Cast {
                         }
                     };
                     let corner = Vec3::new(pick(1, 0), pick(2, 1), pick(4, 2));
-                    let p = m.look.placement.apply(corner);
+                    let p = m.live.look.placement.apply(corner);
                     Bounds { min: p, max: p }
                 });
                 corners.reduce(union)
@@ -154,28 +266,18 @@ fn union(a: Bounds, b: Bounds) -> Bounds {
     }
 }
 
-/// The draw of an asset with a look; none when it cannot be seen.
-fn draw(splats: &Arc<Splats>, look: &Look) -> Option<SplatDraw> {
-    (look.visible && look.tint[3] > 0.0).then(|| SplatDraw {
-        placement: look.placement,
-        tint: look.tint,
-        ..SplatDraw::new(splats.clone())
-    })
-}
-
 /// What a script holds of an asset.
 #[derive(Clone)]
 pub(super) struct Handle {
     pub index: usize,
-    cast: SharedCast,
+    pub cast: SharedCast,
 }
 
 impl Handle {
     /// The draw of this asset with the fields of `table` in place of its own.
     pub(super) fn draw_with(&self, table: Option<&Table>, what: &str) -> Result<Option<SplatDraw>> {
         let cast = self.cast.borrow();
-        let member = &cast.members[self.index];
-        let mut look = member.look;
+        let mut look = cast.live(self.index).look;
         if let Some(table) = table {
             for field in LOOK_FIELDS {
                 let value: Value = table.raw_get(field)?;
@@ -184,12 +286,14 @@ impl Handle {
                 }
             }
         }
-        Ok(draw(&member.splats, &look))
+        Ok(cast.draw(self.index, &look))
     }
 }
 
 /// Fields that handles and entries of `draws` share.
-pub(super) const LOOK_FIELDS: [&str; 5] = ["position", "rotation", "scale", "tint", "visible"];
+pub(super) const LOOK_FIELDS: [&str; 6] = [
+    "position", "rotation", "scale", "tint", "visible", "pickable",
+];
 
 /// Sets one of [`LOOK_FIELDS`].
 fn set_look(look: &mut Look, field: &str, value: &Value, what: &str) -> Result<()> {
@@ -198,7 +302,8 @@ fn set_look(look: &mut Look, field: &str, value: &Value, what: &str) -> Result<(
         "rotation" => look.placement.rotation = args::rotation(value, what)?,
         "scale" => look.placement.scale = args::positive(value, what, "times")? as f32,
         "tint" => look.tint = args::colour(value, what, TINT_MAX)?,
-        _ => look.visible = args::boolean(value, what)?,
+        "visible" => look.visible = args::boolean(value, what)?,
+        _ => look.pickable = args::boolean(value, what)?,
     }
     Ok(())
 }
@@ -221,17 +326,28 @@ impl UserData for Handle {
         fields.add_field_method_get("scale", |_, h| Ok(h.look().placement.scale));
         fields.add_field_method_get("tint", |lua, h| lua.create_sequence_from(h.look().tint));
         fields.add_field_method_get("visible", |_, h| Ok(h.look().visible));
+        fields.add_field_method_get("pickable", |_, h| Ok(h.look().pickable));
+        body::add_fields(fields);
         for field in LOOK_FIELDS {
             fields.add_field_method_set(field, move |_, h, value: Value| {
                 let mut cast = h.cast.borrow_mut();
                 let member = &mut cast.members[h.index];
                 let what = format!("{field} of '{}'", member.name);
-                set_look(&mut member.look, field, &value, &what)
+                set_look(&mut member.live.look, field, &value, &what)
             });
         }
     }
 
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        body::add_methods(methods);
+        edits::add_methods(methods);
+        methods.add_meta_method(MetaMethod::Eq, |_, h, other: Value| {
+            let other = match &other {
+                Value::UserData(data) => as_handle(data),
+                _ => None,
+            };
+            Ok(other.is_some_and(|o| o.index == h.index && Rc::ptr_eq(&o.cast, &h.cast)))
+        });
         // Reached only by names that are no field.
         methods.add_meta_method(MetaMethod::Index, |_, _, key: Value| unknown_field(&key));
         methods.add_meta_method(MetaMethod::NewIndex, |_, _, (key, _): (Value, Value)| {
@@ -251,7 +367,12 @@ impl UserData for Handle {
 
 impl Handle {
     fn look(&self) -> Look {
-        self.cast.borrow().members[self.index].look
+        self.cast.borrow().live(self.index).look
+    }
+
+    /// As [`Cast::only_while_loading`].
+    pub(super) fn only_while_loading(&self, what: &str) -> Result<()> {
+        self.cast.borrow().only_while_loading(what)
     }
 }
 
@@ -261,7 +382,26 @@ fn unknown_field(key: &Value) -> Result<()> {
         other => args::describe(other),
     };
     let known = [
-        "position", "rotation", "scale", "tint", "visible", "name", "count",
+        "position",
+        "rotation",
+        "scale",
+        "tint",
+        "visible",
+        "pickable",
+        "name",
+        "count",
+        "bones",
+        "shapes",
+        "states",
+        "manifest",
+        "asset_type",
+        "pivot",
+        "bone",
+        "shape",
+        "set_shape",
+        "set_shapes",
+        "add_bone",
+        "edit",
     ];
     Err(Error::runtime(format!(
         "a splats handle has no field {name}, or it cannot be set{}",
@@ -393,7 +533,12 @@ impl UserData for Builder {
             let none = b.share.empty();
             let mut share = std::mem::replace(&mut b.share, none);
             share.resize(splats.len(), "builder:build")?;
-            Cast::add(&b.cast, name, Arc::new(splats), Some(share))
+            Cast::add(
+                &b.cast,
+                name,
+                Asset::splats_alone(Arc::new(splats)),
+                Some(share),
+            )
         });
     }
 }
@@ -485,7 +630,12 @@ pub(super) fn generate(
         sh_rest,
         antialiased: false,
     };
-    Cast::add(cast, name, Arc::new(splats), Some(share))
+    Cast::add(
+        cast,
+        name,
+        Asset::splats_alone(Arc::new(splats)),
+        Some(share),
+    )
 }
 
 /// Further SH coefficients: 9, 24 or 45 floats a splat, coefficient-major, channel inner.
@@ -524,7 +674,11 @@ fn lanes_or_one<const N: usize>(
 }
 
 /// Rows of N floats from a buffer of f32 or a list.
-fn lanes<const N: usize>(value: &Value, what: &str, rows: Option<usize>) -> Result<Vec<[f32; N]>> {
+pub(super) fn lanes<const N: usize>(
+    value: &Value,
+    what: &str,
+    rows: Option<usize>,
+) -> Result<Vec<[f32; N]>> {
     let out: Vec<[f32; N]> = match value {
         Value::Buffer(buffer) => {
             let bytes = buffer.to_vec();

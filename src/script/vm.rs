@@ -11,14 +11,14 @@ use super::modules::Modules;
 use super::quota::Quota;
 use super::splats::SharedCast;
 use super::{
-    Assets, Error, LoadError, STEP_HZ, Setup, args, blame, log, motion, plain, splats, stage,
+    Assets, Error, LoadError, STEP_HZ, Setup, args, blame, body, log, motion, plain, splats, stage,
 };
 use crate::frame::{Event, Frame, Input};
 use crate::motion::noise::mix;
 use glam::Vec2;
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, MultiValue, Result, StdLib, Table, Value};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -59,21 +59,17 @@ pub(super) struct Host {
     /// Splats that the script may generate.
     pub splats: Quota,
     pub seed: u64,
-    loading: Cell<bool>,
+    pub loop_s: Option<f64>,
+    pub reduced_motion: bool,
     failure: RefCell<Option<Error>>,
     /// `name/entry`, for errors that have no line of their own.
     entry: String,
 }
 
 impl Host {
-    /// Refuses to build assets while the scene plays, where every frame would add some.
+    /// As [`Cast::only_while_loading`](splats::Cast::only_while_loading).
     pub(super) fn only_while_loading(&self, what: &str) -> Result<()> {
-        if self.loading.get() {
-            return Ok(());
-        }
-        Err(mlua::Error::runtime(format!(
-            "{what} works in the file's body and in load(stage) only"
-        )))
+        self.cast.borrow().only_while_loading(what)
     }
 
     /// An error that is blamed on `place`, or on the entry file.
@@ -151,12 +147,13 @@ impl Vm {
     pub(super) fn load(setup: Setup) -> std::result::Result<(Self, Scene), LoadError> {
         let host = Rc::new(Host {
             assets: setup.assets,
-            modules: Modules::new(&setup.name, setup.files),
+            modules: Modules::new(&setup.name, setup.files, setup.library),
             budget: Rc::new(Budget::new(setup.live)),
             cast: SharedCast::default(),
             splats: splats::quota(),
             seed: setup.seed,
-            loading: Cell::new(true),
+            loop_s: setup.loop_s,
+            reduced_motion: setup.reduced_motion,
             failure: RefCell::new(None),
             entry: format!("{}/{}", setup.name.trim_end_matches('/'), setup.entry),
         });
@@ -167,7 +164,7 @@ impl Vm {
                 let scene = vm.run(&setup.entry, setup.handed_over.as_ref())?;
                 Ok((vm, scene))
             });
-        host.loading.set(false);
+        host.cast.borrow_mut().complete();
         loaded.map_err(|error| LoadError {
             error,
             watched: host.modules.watched(),
@@ -211,7 +208,9 @@ impl Vm {
             globals.raw_set(name, Value::Nil)?;
         }
 
-        globals.raw_set("stage", stage::table(&lua, host, args_json)?)?;
+        let stage = stage::table(&lua, host, args_json)?;
+        stage.raw_set("rig", prelude.raw_get::<Function>("rig")?)?;
+        globals.raw_set("stage", stage)?;
         let motion = motion::table(&lua, &quota)?;
         motion.raw_set("track", prelude.raw_get::<Function>("track")?)?;
         globals.raw_set("motion", motion)?;
@@ -279,7 +278,8 @@ impl Vm {
         let blamed = |e: mlua::Error| self.error_of(&e, Some(step));
         let first = steps.start;
         let catching_up = budget::Stopwatch::start(self.host.budget.is_live());
-        let table = convert::input_table(&self.lua, input, drag, wheel).map_err(blamed)?;
+        let table =
+            convert::input_table(&self.lua, &self.host.cast, input, drag, wheel).map_err(blamed)?;
         for index in steps {
             if index == first + 1 {
                 convert::set_travel(&table, Vec2::ZERO, 0.0).map_err(blamed)?;
@@ -303,11 +303,11 @@ impl Vm {
         let blamed = |e: mlua::Error| self.error_of(&e, Some(function));
         self.begin(Kind::Call, &Draw::Frame(t_s)).map_err(blamed)?;
         // What `frame` does to handles holds for this picture only.
-        let looks = cast.borrow().looks();
+        let lives = cast.borrow().lives();
         let result = self.enter(function, t_s).and_then(|value| {
             convert::from_lua(&value, t_s, &scene.defaults, &cast.borrow()).map_err(blamed)
         });
-        cast.borrow_mut().restore(&looks);
+        cast.borrow_mut().restore(lives);
         result
     }
 
@@ -320,7 +320,7 @@ impl Vm {
         let blamed = |e: mlua::Error| self.error_of(&e, Some(callback));
         self.begin(Kind::Call, &Draw::Event(number))
             .map_err(blamed)?;
-        let table = convert::event_table(&self.lua, event).map_err(blamed)?;
+        let table = convert::event_table(&self.lua, &self.host.cast, event).map_err(blamed)?;
         self.enter(callback, table).map(|_| ())
     }
 
@@ -500,6 +500,12 @@ fn host_functions(lua: &Lua, host: &Rc<Host>, quota: &Quota) -> Result<Table> {
         "track_check",
         lua.create_function(|lua, (rate, count, f): (Value, Value, Value)| {
             motion::track_check(lua, &rate, &count, &f)
+        })?,
+    )?;
+    table.raw_set(
+        "rig",
+        lua.create_function(|_, (handle, bones): (Value, Value)| {
+            body::RigBuilder::new(&handle, &bones)
         })?,
     )?;
     let quota = quota.clone();

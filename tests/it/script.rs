@@ -4,7 +4,7 @@ use glam::{Quat, Vec2, Vec3};
 use serde_json::{Value as Json, json};
 use splatstage::frame::{Event, Frame, Input};
 use splatstage::scene::Splats;
-use splatstage::script::{Assets, Error, Files, LoadError, Script, Setup};
+use splatstage::script::{Asset, Assets, Error, Files, LoadError, Script, Setup};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -24,12 +24,7 @@ impl Files for Memory {
 struct Cube(Arc<Splats>);
 
 impl Assets for Cube {
-    fn splats(
-        &self,
-        path: &str,
-        level: Option<u32>,
-        axes: Option<&str>,
-    ) -> Result<Arc<Splats>, String> {
+    fn splats(&self, path: &str, level: Option<u32>, axes: Option<&str>) -> Result<Asset, String> {
         assert!(path != "panic.ply", "a bug of the host");
         if path != "cube.ply" {
             return Err(format!("{path}: not found"));
@@ -37,7 +32,7 @@ impl Assets for Cube {
         if level.is_some_and(|l| l > 3) || axes == Some("bad") {
             return Err("no such level or axes".into());
         }
-        Ok(self.0.clone())
+        Ok(Asset::splats_alone(self.0.clone()))
     }
 }
 
@@ -106,6 +101,9 @@ impl Given {
             seed: self.seed,
             live: self.live,
             args: self.args.clone(),
+            loop_s: None,
+            reduced_motion: false,
+            library: None,
             handed_over: self.handed_over.clone(),
             log: Rc::new(move |level, text| {
                 lines.borrow_mut().push((level.into(), text.into()));
