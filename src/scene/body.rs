@@ -257,9 +257,7 @@ impl Pose {
                 .copied()
                 .unwrap_or(Rigid::IDENTITY);
             motions.push(match pivot {
-                Pivot::Joint => {
-                    parent.after(&Rigid::about(bone.rest, joint.rotation, joint.shift))
-                }
+                Pivot::Joint => parent.after(&Rigid::about(bone.rest, joint.rotation, joint.shift)),
                 Pivot::Origin => Rigid {
                     rotation: (parent.rotation * joint.rotation).normalize(),
                     translation: joint.shift,
