@@ -24,6 +24,9 @@ pub const BUILTINS: &[Builtin] = &[
     ),
 ];
 
+/// The scene that plays bundles, and the built-in character where none is named.
+pub const AVATAR: &str = "avatar";
+
 /// The scene that plays plain splat files.
 pub const VIEWER: &str = "viewer";
 

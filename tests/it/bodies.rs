@@ -332,7 +332,7 @@ fn hits_are_the_coverage_of_the_reference_at_a_thousand_pixels() {
                 left_out += 1;
                 continue;
             }
-            let hit = front_most(&frame, touches);
+            let hit = front_most(&frame.targets(), touches);
             assert_eq!(
                 hit.is_some(),
                 covered > HIT_COVERAGE,
@@ -400,7 +400,7 @@ fn what_the_gpu_touches_the_reference_touches() {
         });
         assert!(same.count() + 2 > truth.len(), "{at:?}");
         assert_eq!(
-            front_most(&frame, found).map(|h| h.target),
+            front_most(&frame.targets(), found).map(|h| h.target),
             reference::pick(&frame, size, at).map(|h| h.target),
             "{at:?}"
         );
@@ -455,7 +455,7 @@ fn answers_are_at_most_two_pictures_old_and_a_dark_thing_on_black_is_hit() {
             answers += 1;
             let age = renderer.pictures() - touches.picture;
             assert!(age <= PICK_AGE_MAX, "{age} pictures old");
-            assert_eq!(front_most(&frame, touches.list).map(|h| h.target), Some(1));
+            assert_eq!(front_most(&frame.targets(), touches.list).map(|h| h.target), Some(1));
         }
     }
     assert!(answers >= 9, "{answers} answers to 12 pictures");
@@ -481,7 +481,7 @@ fn a_target_behind_a_wall_is_not_hit_and_the_nearer_of_two_is() {
         draws: vec![draw(None), draw(Some(7)), draw(Some(8))],
         ..Frame::default()
     };
-    let hit = |list: &[Touch]| front_most(&frame, list.to_vec()).map(|h| h.target);
+    let hit = |list: &[Touch]| front_most(&frame.targets(), list.to_vec()).map(|h| h.target);
     assert_eq!(
         hit(&[touch(1, 2.0, 0.9), touch(0, 1.0, 0.9)]),
         None,
