@@ -149,7 +149,7 @@ fn lost_of_avatar(avatar: &Avatar) -> Vec<String> {
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
-    .map(|(count, what)| format!("the avatar's {count} {what} are left out"))
+    .map(|(count, what)| format!("{what} of the avatar are left out: {count}"))
     .collect()
 }
 
@@ -181,4 +181,30 @@ pub(crate) fn replace<T>(
     file.persist(output)
         .map_err(|e| at.io("renaming into place", &e.error))?;
     Ok(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("old.bin");
+        std::fs::write(&path, b"old").expect("writes");
+        let at = Place::file("old.bin");
+        let failed: Result<(), Error> = replace(&path, &at, |out| {
+            out.write_all(b"half of the new")
+                .map_err(|e| at.io("writing", &e))?;
+            Err(at.error(Code::Io, "the disk is full"))
+        });
+        assert_eq!(failed.map_err(|e| e.code), Err(Code::Io));
+        assert_eq!(std::fs::read(&path).ok().as_deref(), Some(&b"old"[..]));
+        let left = std::fs::read_dir(folder.path()).expect("lists").count();
+        assert_eq!(left, 1, "the temporary file is gone");
+        let done = replace(&path, &at, |out| {
+            out.write_all(b"new").map_err(|e| at.io("w", &e))
+        });
+        assert!(done.is_ok() && std::fs::read(&path).is_ok_and(|bytes| bytes == b"new"));
+    }
 }

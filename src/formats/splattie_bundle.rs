@@ -7,7 +7,7 @@
 use super::container::{Folder, Zip, clean_name};
 use super::splattie::{Bounded, entry_of, json_bytes_max, sidecar_of};
 use super::splattie_basis::{Basis, HEADER_BYTES, Numbers};
-use super::splattie_manifest::{ENTRY, Manifest, Named, json};
+use super::splattie_manifest::{ENTRY, JSON_BYTES_MAX, Manifest, Named, json};
 use super::{AssetType, Code, Container, Error, Format, Place, convert, detect, splattie_states};
 use half::f16;
 use serde_json::Value;
@@ -57,10 +57,10 @@ impl FormatVersion {
 
     /// Whether players of this version know the type.
     const fn knows(self, asset_type: AssetType) -> bool {
-        match (self, asset_type) {
-            (_, AssetType::Head) | (Self::V0_3_0, _) => true,
-            (Self::V0_2_0, AssetType::Body) => true,
-            _ => false,
+        match asset_type {
+            AssetType::Head => true,
+            AssetType::Body => matches!(self, Self::V0_2_0 | Self::V0_3_0),
+            AssetType::Object => matches!(self, Self::V0_3_0),
         }
     }
 }
@@ -223,6 +223,27 @@ impl Bundle {
         if self.states.as_ref() == Some(&states) {
             return Ok(());
         }
+        let text = pretty(&states);
+        self.put_states(states, text)
+    }
+
+    /// As [`Self::set_states`], of a file, whose bytes are kept.
+    ///
+    /// # Errors
+    /// As [`Self::set_states`]; [`Code::TooLarge`].
+    pub fn set_states_file(&mut self, bytes: Vec<u8>) -> Result<(), Error> {
+        let at = Place::file(self.name.clone());
+        if bytes.len() as u64 > JSON_BYTES_MAX {
+            return Err(at.too_large(format!(
+                "holds {} bytes where at most {JSON_BYTES_MAX} are read as states",
+                bytes.len()
+            )));
+        }
+        let states = json(&bytes).map_err(|e| at.error(Code::BadStates, e))?;
+        self.put_states(states, bytes)
+    }
+
+    fn put_states(&mut self, states: Value, text: Vec<u8>) -> Result<(), Error> {
         const NAME: &str = "states.json";
         let named = self.manifest.states.as_ref();
         let entry = named.map_or(NAME, |named| &named.entry).to_owned();
@@ -234,7 +255,7 @@ impl Bundle {
             set_field(&mut manifest, "widget", "config", NAME.into());
             self.set_manifest(manifest)?;
         }
-        self.entries.insert(entry, pretty(&states));
+        self.entries.insert(entry, text);
         self.states = Some(states);
         Ok(())
     }

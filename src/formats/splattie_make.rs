@@ -10,7 +10,7 @@ use super::splattie::sidecar_of;
 use super::splattie::{Bundle, FormatVersion};
 use super::splattie_basis::{self, FLAME_SPLATS, Numbers};
 use super::splattie_bundle::set_field;
-use super::splattie_manifest::{ENTRY, JSON_BYTES_MAX, json};
+use super::splattie_manifest::{ENTRY, json};
 use super::splattie_weights::MAGIC as WEIGHTS_MAGIC;
 use super::{
     AssetType, Code, Container, Error, Format, LoadOptions, Place, Progress, load, splattie,
@@ -425,14 +425,7 @@ fn put_in(bundle: &mut Bundle, mut parts: Vec<Part>) -> Result<(), Error> {
             Role::Weights => manifest["animation"]["weights"]["file"].clone(),
             Role::Basis => manifest["animation"]["expression"]["basis"].clone(),
             Role::States => {
-                if bytes.len() as u64 > JSON_BYTES_MAX {
-                    return Err(at.too_large(format!(
-                        "holds {} bytes where at most {JSON_BYTES_MAX} are read",
-                        bytes.len()
-                    )));
-                }
-                let states = json(&bytes).map_err(|e| at.error(Code::BadStates, e))?;
-                bundle.set_states(states).map_err(|e| Error {
+                bundle.set_states_file(bytes).map_err(|e| Error {
                     file: at.file.clone(),
                     entry: None,
                     ..e
