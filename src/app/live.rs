@@ -331,7 +331,7 @@ impl Live {
             for (path, read) in session.watched() {
                 if path.is_dir() {
                     // A folder of splats is known by its manifest.
-                    for manifest in ["meta.json", "lod-meta.json"] {
+                    for manifest in ["meta.json", "lod-meta.json", "manifest.json"] {
                         set.files.insert(path.join(manifest), Loaded::Unknown);
                     }
                 } else {

@@ -55,6 +55,8 @@ pub struct SceneOptions {
     pub args: serde_json::Map<String, serde_json::Value>,
     /// A folder whose scripts replace those of the library (`@stage/...`) of the same name.
     pub scripts: Option<PathBuf>,
+    /// Most bytes that an archive may hold unpacked, instead of the built-in limits.
+    pub unpacked_bytes_max: Option<u64>,
 }
 
 /// A camera for plain splat files; whatever is absent is up to the viewer script.
@@ -123,7 +125,8 @@ impl Session {
     /// Nothing there, a URL, an unknown built-in, a folder or file that holds no scene; camera flags
     /// for a scene that has its own camera ([`Usage`]).
     pub fn open(options: SceneOptions, cache: Arc<AssetCache>, live: bool) -> anyhow::Result<Self> {
-        let (source, entry) = resolve(&options.scene)?;
+        cache.limit_unpacked(options.unpacked_bytes_max);
+        let (source, entry) = resolve(&options.scene, options.unpacked_bytes_max)?;
         let is_plain = matches!(source, Source::Plain(_));
         if !is_plain && !options.camera.is_empty() {
             let scene = &options.scene;
@@ -136,7 +139,9 @@ impl Session {
             Source::Builtin((_, files)) => Root::Embedded(files),
             Source::Plain(_) => Root::Embedded(player(builtin::VIEWER)?.1),
             Source::Avatar(_) => Root::Embedded(player(builtin::AVATAR)?.1),
-            Source::Folder(path) | Source::Zip(path) => Root::Opened(formats::open(path)?),
+            Source::Folder(path) | Source::Zip(path) => {
+                Root::Opened(formats::open_with_limit(path, options.unpacked_bytes_max)?)
+            }
         };
         let plain = match &source {
             Source::Plain(path) | Source::Avatar(path) => Some((plain_name(path), path.clone())),
@@ -460,7 +465,7 @@ fn plain_name(path: &Path) -> String {
 }
 
 /// Finds out what `scene` is: the source and the script's entry file.
-fn resolve(scene: &str) -> anyhow::Result<(Source, String)> {
+fn resolve(scene: &str, unpacked_bytes_max: Option<u64>) -> anyhow::Result<(Source, String)> {
     if let Some(name) = scene.strip_prefix('@') {
         let found = builtin::find(name).with_context(|| {
             let names: Vec<String> = builtin::BUILTINS
@@ -501,7 +506,8 @@ fn resolve(scene: &str) -> anyhow::Result<(Source, String)> {
             return Ok((Source::Plain(path), viewer_entry()));
         }
         bail!(
-            "{scene}: this folder holds no scene.luau, and no meta.json or lod-meta.json of splats"
+            "{scene}: this folder holds no scene.luau, and no meta.json, lod-meta.json or \
+             manifest.json of splats"
         );
     }
     if !path.exists() {
@@ -519,7 +525,7 @@ fn resolve(scene: &str) -> anyhow::Result<(Source, String)> {
         return Ok((Source::Folder(folder), entry.unwrap_or_else(viewer_entry)));
     }
     if is_zip(&path) {
-        let container = formats::open(&path)?;
+        let container = formats::open_with_limit(&path, unpacked_bytes_max)?;
         if let Some(entry) = ENTRIES.iter().find(|entry| container.contains(entry)) {
             return Ok((Source::Zip(path), (*entry).to_owned()));
         }
