@@ -5,6 +5,7 @@ mod alloc;
 mod cli;
 mod formats;
 mod given;
+mod mind;
 mod motion;
 mod picture;
 mod reference;
