@@ -72,6 +72,76 @@ impl SplatDraw {
     }
 }
 
+/// One splat's part in one pixel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Touch {
+    /// Which of the frame's draws.
+    pub draw: u32,
+    /// The splat's row there.
+    pub row: u32,
+    /// View depth of its centre, metres.
+    pub depth_m: f32,
+    /// What it covers of the pixel, 1/255 to 0.99.
+    pub alpha: f32,
+}
+
+/// The target that a pixel shows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hit {
+    /// [`SplatDraw::target`] of what is hit.
+    pub target: u32,
+    /// The draw that is hit, and the splat of it that takes its coverage over one half.
+    pub draw: u32,
+    /// See `draw`.
+    pub row: u32,
+    /// View depth there, metres.
+    pub depth_m: f32,
+    /// What the target's own splats cover of the pixel, 0 to 1.
+    pub coverage: f32,
+}
+
+/// Coverage from which a target is hit.
+pub const HIT_COVERAGE: f32 = 0.5;
+
+/// The nearest target whose own splats cover [`HIT_COVERAGE`] of a pixel, while others cover less
+/// than that in front of it. `touches` are all splats of the pixel; of equal depths the one that
+/// comes first is in front.
+#[must_use]
+pub fn front_most(frame: &Frame, mut touches: Vec<Touch>) -> Option<Hit> {
+    touches.sort_by(|a, b| a.depth_m.total_cmp(&b.depth_m));
+    // What is seen through each target's splats so far, and through everything.
+    let mut seen_through: Vec<(u32, f32)> = Vec::new();
+    let mut all = 1.0_f32;
+    let mut hit: Option<Hit> = None;
+    for touch in touches {
+        all *= 1.0 - touch.alpha;
+        let target = frame.draws.get(touch.draw as usize).and_then(|d| d.target);
+        let Some(target) = target else { continue };
+        let own = match seen_through.iter_mut().find(|(t, _)| *t == target) {
+            Some((_, own)) => own,
+            None => {
+                seen_through.push((target, 1.0));
+                &mut seen_through.last_mut()?.1
+            }
+        };
+        *own *= 1.0 - touch.alpha;
+        let others = all / own.max(f32::MIN_POSITIVE);
+        if hit.is_none() && *own <= 1.0 - HIT_COVERAGE && others > 1.0 - HIT_COVERAGE {
+            hit = Some(Hit {
+                target,
+                draw: touch.draw,
+                row: touch.row,
+                depth_m: touch.depth_m,
+                coverage: 0.0,
+            });
+        }
+    }
+    let mut hit = hit?;
+    let own = seen_through.iter().find(|(t, _)| *t == hit.target)?.1;
+    hit.coverage = 1.0 - own;
+    Some(hit)
+}
+
 /// State of the input devices at one instant, as a script's `step` sees it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Input {

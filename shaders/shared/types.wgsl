@@ -21,7 +21,28 @@ struct View {
     // Most (tile, splat) pairs that the buffers hold.
     pair_capacity: u32,
     unused: u32,
+    // Centre of the pixel whose splats are asked for.
+    pick_px: vec2<f32>,
 }
+
+// A soft solid that fades, tints or pushes what is inside it; in the splats' space.
+struct Edit {
+    // local_from_solid: turn and centre.
+    rotation: vec4<f32>,
+    centre: vec3<f32>,
+    // 0 sphere, 1 box, 2 ellipsoid, 3 plane, 4 capsule.
+    kind: u32,
+    // Radius or half sides; of a capsule radius and half length.
+    size: vec3<f32>,
+    soft_edge_m: f32,
+    tint: vec3<f32>,
+    opacity: f32,
+    displace: vec3<f32>,
+    // -1 where the effect is outside.
+    side: f32,
+}
+
+const EDITS_MAX: u32 = 16u;
 
 // One page of one draw. A draw whose splats exceed a binding is split over pages.
 struct Page {
@@ -37,6 +58,13 @@ struct Page {
     sh_degree: u32,
     // 1 when opacity is compensated for the dilation.
     antialiased: u32,
+    // 1 when centres and turns come from the deform stage.
+    is_posed: u32,
+    edit_count: u32,
+    // Number of this page's draw in the frame, and of its first splat there.
+    draw: u32,
+    first_row: u32,
+    edits: array<Edit, EDITS_MAX>,
 }
 
 // A splat as it was loaded, activated.

@@ -4,7 +4,7 @@
 //! reach outside (bugs of the kind "zip slip"). A zip is read from memory; entries stored without
 //! compression are lent out without a copy, deflated ones are inflated under a cap.
 
-use super::{Code, ENTRY_BYTES_MAX, Error, Place};
+use super::{Code, Error, Place};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
@@ -34,6 +34,13 @@ pub const ENTRIES_MAX: usize = 100_000;
 /// How often larger than its compressed bytes an entry may be. Deflate ends at 1032:1 and only for
 /// constant data; meshes, texts and splats stay below 50:1.
 pub const INFLATE_RATIO_MAX: u64 = 250;
+/// Bytes that the entries of one zip may hold in all, unpacked: far above any published scene, and
+/// what stops archives whose entries share their compressed bytes.
+pub const UNPACKED_BYTES_MAX: u64 = 16 << 30;
+/// A raised limit of bytes lets in one entry more for each so many of them.
+const BYTES_PER_ENTRY: u64 = 4096;
+/// What to do about a limit, at the end of a message.
+pub(crate) const RAISE_HINT: &str = "--max-unpacked BYTES raises the limit";
 /// Entries up to this size may have any ratio: half a megabyte harms nobody.
 pub const INFLATE_FLOOR_BYTES: u64 = 512 << 10;
 /// Folders inside folders that a listing follows.
@@ -76,11 +83,12 @@ pub fn clean_name(name: &str) -> Result<String, &'static str> {
     Ok(clean)
 }
 
-/// Files that macOS adds to folders and archives and that hold nothing of the author's.
+/// Files that systems and editors add to folders and archives and that hold nothing of the
+/// author's: what macOS leaves behind, and dot files.
 #[must_use]
 pub fn is_system_litter(name: &str) -> bool {
     let last = name.rsplit('/').next().unwrap_or(name);
-    name.starts_with("__MACOSX/") || last == ".DS_Store" || last.starts_with("._")
+    name.split('/').any(|part| part == "__MACOSX") || last.starts_with('.')
 }
 
 fn checked(place: &Place, entry: &str) -> Result<String, Error> {
@@ -97,13 +105,24 @@ fn checked(place: &Place, entry: &str) -> Result<String, Error> {
 /// # Errors
 /// Not there, unreadable, or a zip that [`Zip::new`] refuses.
 pub fn open(path: &Path) -> Result<Box<dyn Container>, Error> {
+    open_with_limit(path, None)
+}
+
+/// As [`open`], with the limit of [`super::LoadOptions::unpacked_bytes_max`].
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with_limit(
+    path: &Path,
+    unpacked_bytes_max: Option<u64>,
+) -> Result<Box<dyn Container>, Error> {
     let name = path.display().to_string();
     if path.is_dir() {
         return Ok(Box::new(Folder::new(path, name)));
     }
     let bytes =
         std::fs::read(path).map_err(|e| Place::file(name.clone()).io("reading the file", &e))?;
-    Ok(Box::new(Zip::new(bytes, name)?))
+    Ok(Box::new(Zip::with_limit(bytes, name, unpacked_bytes_max)?))
 }
 
 fn not_there(place: &Place) -> Error {
@@ -279,23 +298,41 @@ pub struct Zip {
     archive: std::sync::Arc<zip::read::ZipArchiveMetadata>,
     /// Clean name to index in the central directory, without folders and litter.
     entries: BTreeMap<String, usize>,
+    /// What a caller allows instead of the limits above.
+    unpacked_bytes_max: Option<u64>,
 }
 
 impl Zip {
     /// Reads the central directory and checks every name and declared size.
     ///
     /// # Errors
-    /// Damaged, too many entries, a name twice, a name that leads outside, a symbolic link, or an
-    /// entry that inflates beyond [`INFLATE_RATIO_MAX`].
+    /// Damaged, more entries than [`ENTRIES_MAX`], a name twice, a name that leads outside, a
+    /// symbolic link, an entry that inflates beyond [`INFLATE_RATIO_MAX`], or more than
+    /// [`UNPACKED_BYTES_MAX`] in all.
     pub fn new(bytes: Vec<u8>, name: impl Into<String>) -> Result<Self, Error> {
+        Self::with_limit(bytes, name, None)
+    }
+
+    /// As [`Zip::new`], with the limit of [`super::LoadOptions::unpacked_bytes_max`].
+    ///
+    /// # Errors
+    /// As [`Zip::new`].
+    pub fn with_limit(
+        bytes: Vec<u8>,
+        name: impl Into<String>,
+        unpacked_bytes_max: Option<u64>,
+    ) -> Result<Self, Error> {
         let name = name.into();
         let at = Place::file(name.clone());
         let archive = zip::ZipArchive::new(Cursor::new(bytes.as_slice()))
             .map_err(|e| zip_error(&at, "the zip directory", &e))?
             .metadata();
-        if archive.len() > ENTRIES_MAX {
+        let allowed = unpacked_bytes_max.map_or(0, |bytes| bytes / BYTES_PER_ENTRY);
+        let entries_max = ENTRIES_MAX.max(usize::try_from(allowed).unwrap_or(usize::MAX));
+        if archive.len() > entries_max {
             return Err(at.too_large(format!(
-                "the zip has {} entries where at most {ENTRIES_MAX} are read",
+                "the zip has {} entries where at most {entries_max} are read; {RAISE_HINT} by one \
+                 entry for each {BYTES_PER_ENTRY} bytes",
                 archive.len()
             )));
         }
@@ -303,6 +340,7 @@ impl Zip {
             return Err(at.malformed("the zip holds two entries of one name"));
         }
         let mut entries = BTreeMap::new();
+        let mut unpacked = 0_u64;
         for index in 0..archive.len() {
             let entry = archive
                 .entry(index)
@@ -319,16 +357,27 @@ impl Zip {
             if entry.is_dir() || is_system_litter(&clean) {
                 continue;
             }
-            check_ratio(&place, entry.size(), entry.compressed_size())?;
+            if unpacked_bytes_max.is_none() {
+                check_ratio(&place, entry.size(), entry.compressed_size())?;
+            }
+            unpacked = unpacked.saturating_add(entry.size());
             if entries.insert(clean, index).is_some() {
                 return Err(place.malformed("the zip holds two entries of this name"));
             }
+        }
+        let unpacked_max = unpacked_bytes_max.unwrap_or(UNPACKED_BYTES_MAX);
+        if unpacked > unpacked_max {
+            return Err(at.too_large(format!(
+                "the zip's entries hold {unpacked} bytes unpacked where at most {unpacked_max} are \
+                 read; {RAISE_HINT}"
+            )));
         }
         Ok(Self {
             name,
             bytes,
             archive,
             entries,
+            unpacked_bytes_max,
         })
     }
 }
@@ -337,7 +386,7 @@ fn check_ratio(place: &Place, size: u64, compressed: u64) -> Result<(), Error> {
     if size > INFLATE_FLOOR_BYTES && size > compressed.saturating_mul(INFLATE_RATIO_MAX) {
         return Err(place.too_large(format!(
             "{compressed} compressed bytes are said to hold {size}; more than \
-             {INFLATE_RATIO_MAX} to 1 is refused as a zip bomb"
+             {INFLATE_RATIO_MAX} to 1 is refused as a zip bomb; {RAISE_HINT}"
         )));
     }
     Ok(())
@@ -385,12 +434,16 @@ impl Container for Zip {
         if compressed > self.bytes.len() as u64 {
             return Err(place.truncated("the entry", compressed, self.bytes.len() as u64));
         }
-        check_ratio(&place, size, compressed)?;
+        if self.unpacked_bytes_max.is_none() {
+            check_ratio(&place, size, compressed)?;
+        }
         let mut source = Cursor::new(self.bytes.as_slice());
         let mut reader = found
             .with_reader(&mut source, zip::read::ZipReadOptions::new())
             .map_err(|e| zip_error(&place, "the entry", &e))?;
-        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+        // Deflate makes at most 1032 bytes of one: what is said beyond that is not reserved.
+        let backed = size.min(compressed.saturating_mul(1032).saturating_add(1032));
+        let mut bytes = Vec::with_capacity(usize::try_from(backed).unwrap_or(0));
         // One byte more than declared, so that a lying size is seen without inflating the rest.
         (&mut reader)
             .take(size + 1)
@@ -413,14 +466,6 @@ impl Container for Zip {
         }
         Ok(Cow::Owned(bytes))
     }
-}
-
-/// Largest entry that the loader reads unless it knows better.
-pub(crate) fn read_entry<'a>(
-    container: &'a dyn Container,
-    entry: &str,
-) -> Result<Cow<'a, [u8]>, Error> {
-    container.read(entry, ENTRY_BYTES_MAX)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::container::Zip;
 use super::ply_header::Header;
 use super::{Code, Container, Error, Format, Place};
-use super::{compressed_ply, dot_splat, gltf, ksplat, ply_header};
+use super::{compressed_ply, dot_splat, gltf, ksplat, ply_header, splattie_manifest};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -27,7 +27,7 @@ const SPLAT_ENDINGS: [&str; 7] = [
 pub(crate) enum Sniffed {
     /// Bytes of one file.
     File(Format),
-    /// `meta.json` or `lod-meta.json`, whose images lie beside it.
+    /// `meta.json`, `lod-meta.json` or a bundle's `manifest.json`, whose files lie beside it.
     Manifest(Format),
     Zip,
 }
@@ -95,6 +95,7 @@ struct Keys {
     tree: Option<IgnoredAny>,
     filenames: Option<IgnoredAny>,
     means: Option<IgnoredAny>,
+    avatar: Option<IgnoredAny>,
 }
 
 fn json_format(bytes: &[u8]) -> Option<Format> {
@@ -106,7 +107,8 @@ fn json_format(bytes: &[u8]) -> Option<Format> {
     if keys.lod_levels.is_some() || (keys.tree.is_some() && keys.filenames.is_some()) {
         Some(Format::LodMeta)
     } else {
-        keys.means.map(|_| Format::Sog)
+        let sog = keys.means.map(|_| Format::Sog);
+        sog.or(keys.avatar.map(|_| Format::Splattie))
     }
 }
 
@@ -121,15 +123,20 @@ pub(crate) struct Found {
 /// Finds what a folder or zip is: by the names that the formats prescribe, at its root or in the
 /// one folder that an archive often wraps around everything; else by the one splat file in it.
 pub(crate) fn find(container: &dyn Container) -> Result<Found, Error> {
-    let by_name: Vec<(Format, &str)> = SCENE_ENTRIES
+    let mut by_name: Vec<(Format, &str)> = SCENE_ENTRIES
         .iter()
         .map(|entry| (Format::Stage, *entry))
         .chain([
             (Format::LodMeta, "lod-meta.json"),
             (Format::Sog, "meta.json"),
-            (Format::Splattie, "manifest.json"),
+            (Format::Splattie, splattie_manifest::ENTRY),
         ])
         .collect();
+    let is_bundle = container.name().to_ascii_lowercase().ends_with(".splattie");
+    if is_bundle {
+        // Whatever else its author put in, a bundle is one.
+        by_name.rotate_right(1);
+    }
     if let Some((format, entry)) = by_name.iter().find(|(_, e)| container.contains(e)) {
         return Ok(Found {
             format: *format,
@@ -161,6 +168,16 @@ pub(crate) fn find(container: &dyn Container) -> Result<Found, Error> {
         })
         .collect();
     let at = Place::file(container.name());
+    if is_bundle {
+        return Err(at.error(
+            Code::NoManifest,
+            format!(
+                "holds no manifest.json among its {} entries, which every .splattie bundle needs; \
+                 `splatstage bundle` makes a whole one from the files",
+                entries.len()
+            ),
+        ));
+    }
     match splats.as_slice() {
         [entry] => Ok(Found {
             // The reader looks at the content; this is only the best name for it until then.

@@ -1,11 +1,11 @@
 //! From a path, or an entry of a container, to splats: in file space ([`read`]), or turned to
 //! world space with what a person should know about them ([`load`]).
 
-use super::container::{Folder, Zip, read_entry, read_file};
+use super::container::{Folder, Zip, read_file};
 use super::detect::{self, Found, Sniffed};
 use super::{
-    Code, Container, ENTRY_BYTES_MAX, Error, FileSplats, Format, LoadOptions, Loaded, Place,
-    Progress, compressed_ply, dot_splat, gltf, ksplat, lod_meta, ply, sog, spz,
+    Code, Container, Error, FileSplats, Format, LoadOptions, Loaded, Place, Progress,
+    compressed_ply, dot_splat, gltf, ksplat, lod_meta, ply, sog, splattie, spz,
 };
 use crate::scene::Splats;
 use rayon::prelude::*;
@@ -68,13 +68,16 @@ pub fn read(
     if path.is_dir() {
         return read_in(&Folder::new(path, name), None, options, progress);
     }
-    let bytes = read_file(path, ENTRY_BYTES_MAX, &at, &|share| {
+    let bytes = read_file(path, options.entry_bytes_max(), &at, &|share| {
         progress(READING * share)
     })?;
     let rest = |share: f32| progress(READING + (1.0 - READING) * share);
     match sniff(&bytes, &at)? {
         Sniffed::File(format) => Ok((format, read_file_of(format, &bytes, &at, &rest)?)),
-        Sniffed::Zip => read_found(&Zip::new(bytes, name)?, options, &rest, 0),
+        Sniffed::Zip => {
+            let zip = Zip::with_limit(bytes, name, options.unpacked_bytes_max)?;
+            read_found(&zip, options, &rest, 0)
+        }
         Sniffed::Manifest(format) => {
             let folder = path.parent().unwrap_or(Path::new(""));
             let entry = path
@@ -83,12 +86,19 @@ pub fn read(
                 .unwrap_or_default();
             // Called by the manifest's own name, as the user named it; about the manifest itself
             // there is then no entry to add.
-            read_manifest(format, &Folder::new(folder, name), &entry, options, &rest)
-                .map(|file| (format, file))
-                .map_err(|e| Error {
-                    entry: e.entry.filter(|named| *named != entry),
-                    ..e
-                })
+            read_manifest(
+                format,
+                &Folder::new(folder, name),
+                &entry,
+                options,
+                &rest,
+                0,
+            )
+            .map(|file| (format, file))
+            .map_err(|e| Error {
+                entry: e.entry.filter(|named| *named != entry),
+                ..e
+            })
         }
     }
 }
@@ -120,16 +130,9 @@ fn read_found(
         Format::Stage => Err(Place::file(container.name()).not_splats(format!(
             "is a scene ({entry}), not a splat file: play it, or name a splat file inside it"
         ))),
-        Format::Sog | Format::LodMeta => {
-            read_manifest(format, container, &entry, options, progress).map(|file| (format, file))
-        }
-        Format::Splattie => {
-            let (inner, version) = splattie_entry(container, &entry)?;
-            let (_, mut file) = read_entry_of(container, &inner, options, progress, depth + 1)?;
-            // Avatars are y up whatever their splat file says.
-            file.axes = None;
-            file.version = version;
-            Ok((format, file))
+        Format::Sog | Format::LodMeta | Format::Splattie => {
+            read_manifest(format, container, &entry, options, progress, depth)
+                .map(|file| (format, file))
         }
         _ => read_entry_of(container, &entry, options, progress, depth + 1),
     }
@@ -146,15 +149,16 @@ fn read_entry_of(
     if depth > NESTING_MAX {
         return Err(at.malformed(format!("archives are nested deeper than {NESTING_MAX}")));
     }
-    let bytes = read_entry(container, entry)?;
+    let bytes = container.read(entry, options.entry_bytes_max())?;
     match sniff(&bytes, &at)? {
         Sniffed::File(format) => Ok((format, read_file_of(format, &bytes, &at, progress)?)),
         Sniffed::Manifest(format) => {
-            read_manifest(format, container, entry, options, progress).map(|file| (format, file))
+            read_manifest(format, container, entry, options, progress, depth)
+                .map(|file| (format, file))
         }
         Sniffed::Zip => {
             let name = format!("{}/{entry}", container.name());
-            let zip = Zip::new(bytes.into_owned(), name)?;
+            let zip = Zip::with_limit(bytes.into_owned(), name, options.unpacked_bytes_max)?;
             read_found(&zip, options, progress, depth + 1)
         }
     }
@@ -185,29 +189,19 @@ fn read_manifest(
     entry: &str,
     options: &LoadOptions,
     progress: Progress<'_>,
+    depth: usize,
 ) -> Result<FileSplats, Error> {
-    if format == Format::LodMeta {
-        lod_meta::read(container, entry, options, progress)
-    } else {
-        sog::read(container, entry, progress)
+    match format {
+        Format::LodMeta => lod_meta::read(container, entry, options, progress),
+        Format::Splattie => {
+            let bundle = splattie::Reader::open(container, entry, options)?;
+            let splat = bundle.splat_entry()?;
+            // One level deeper: a manifest may name itself.
+            let (_, file) = read_entry_of(bundle.source(), &splat, options, progress, depth + 1)?;
+            bundle.finish(file)
+        }
+        _ => sog::read(container, entry, progress),
     }
-}
-
-/// The splat file that a bundle's manifest names, beside the manifest, and the bundle's version.
-fn splattie_entry(
-    container: &dyn Container,
-    manifest: &str,
-) -> Result<(String, Option<String>), Error> {
-    let at = container.place(manifest);
-    let bytes = read_entry(container, manifest)?;
-    let json: serde_json::Value = serde_json::from_slice(&bytes)
-        .map_err(|e| at.malformed(format!("the manifest is no JSON: {e}")))?;
-    let file = json["avatar"]["splat"]["file"].as_str().ok_or_else(|| {
-        at.malformed("the manifest names no avatar.splat.file: not a .splattie bundle")
-    })?;
-    let folder = manifest.rfind('/').and_then(|end| manifest.get(..=end));
-    let version = json["formatVersion"].as_str().map(str::to_owned);
-    Ok((format!("{}{file}", folder.unwrap_or_default()), version))
 }
 
 fn is_url(name: &str) -> bool {
@@ -263,6 +257,7 @@ fn to_world(
     warnings.extend(absurd_scales(&splats));
     let axes = options.axes.or(file.axes).unwrap_or_else(|| format.axes());
     splats.turn_to_world(axes);
+    let avatar = file.avatar.map(|avatar| avatar.turned(axes));
     Ok(Loaded {
         splats,
         format,
@@ -272,6 +267,7 @@ fn to_world(
         warnings,
         levels: file.levels,
         non_finite,
+        avatar,
     })
 }
 

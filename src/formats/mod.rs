@@ -17,7 +17,7 @@
 //! Each reader has a fuzz target in `fuzz/`, which includes this module tree without the rest of
 //! the crate: `cargo install cargo-fuzz --locked`, then
 //! `cargo +nightly fuzz run ply -- -max_total_time=120` in the repository root (targets: `ply`,
-//! `compressed_ply`, `spz`, `sog`, `lod_meta`, `dot_splat`, `ksplat`, `gltf`, `zip`).
+//! `compressed_ply`, `spz`, `sog`, `lod_meta`, `dot_splat`, `ksplat`, `gltf`, `zip`, `splattie`).
 
 pub(crate) mod bytes;
 pub(crate) mod compressed_ply;
@@ -37,6 +37,12 @@ pub(crate) mod ply_write;
 pub(crate) mod rows;
 pub(crate) mod sog;
 pub(crate) mod sog_write;
+pub mod splattie;
+pub(crate) mod splattie_basis;
+pub(crate) mod splattie_manifest;
+pub(crate) mod splattie_skeleton;
+pub(crate) mod splattie_states;
+pub(crate) mod splattie_weights;
 pub(crate) mod spz;
 pub(crate) mod values;
 
@@ -45,7 +51,9 @@ pub use container::{Container, open};
 pub use convert::{ConvertOptions, Converted, convert};
 pub use detect::detect;
 pub use load::{load, load_in, read, read_in};
+pub use splattie::{AssetType, Avatar};
 use std::fmt;
+use std::sync::Arc;
 
 /// What went wrong with a file from outside: a kind that a program can read, and a sentence that
 /// says what was found, what was expected and what to do.
@@ -99,6 +107,22 @@ pub enum Code {
     UnsafeName,
     /// The format cannot be written.
     NotWritable,
+    /// A bundle without `manifest.json`.
+    NoManifest,
+    /// A `manifest.json` that is no `.splattie` manifest, or lacks a field that it needs.
+    NotSplattie,
+    /// A bundle of a version that is not read.
+    VersionMismatch,
+    /// A bundle's manifest names an entry that is not there.
+    MissingEntry,
+    /// Bones of a bundle that are no tree.
+    BadSkeleton,
+    /// Weights of a bundle that do not fit its splats or bones.
+    BadWeights,
+    /// A bundle's expression basis that does not fit its splats or itself.
+    BadBasis,
+    /// A bundle's states with a field of the wrong kind.
+    BadStates,
 }
 
 impl Code {
@@ -117,6 +141,14 @@ impl Code {
             Self::NotSplats => "not-splats",
             Self::UnsafeName => "unsafe-name",
             Self::NotWritable => "not-writable",
+            Self::NoManifest => "no-manifest",
+            Self::NotSplattie => "not-splattie",
+            Self::VersionMismatch => "version-mismatch",
+            Self::MissingEntry => "missing-entry",
+            Self::BadSkeleton => "bad-skeleton",
+            Self::BadWeights => "bad-weights",
+            Self::BadBasis => "bad-basis",
+            Self::BadStates => "bad-states",
         }
     }
 }
@@ -227,7 +259,7 @@ pub enum Format {
     Ksplat,
     /// glTF binary with KHR_gaussian_splatting.
     Gltf,
-    /// A `.splattie` bundle: a zip with `manifest.json`. Told apart here, read by the avatar loader.
+    /// A `.splattie` bundle, a zip or a folder with `manifest.json`: splats with a body.
     Splattie,
     /// A zip of a scene folder, or such a folder: `scene.luau` is inside.
     Stage,
@@ -281,6 +313,8 @@ pub struct FileSplats {
     pub warnings: Vec<String>,
     /// Levels of a streamed scan, empty for anything else.
     pub levels: Vec<Level>,
+    /// What makes the rows a body; only bundles have it.
+    pub avatar: Option<Arc<Avatar>>,
 }
 
 /// One level of detail of a streamed scan.
@@ -307,6 +341,18 @@ pub struct LoadOptions {
     pub environment: bool,
     /// Overrides the file's axes.
     pub axes: Option<Axes>,
+    /// Most bytes that an archive may hold when unpacked, in all and in one entry. `None` takes the
+    /// limits of [`container`] and [`splattie`]. A number replaces them, up or down, and with it
+    /// the ratio of packed to unpacked is not looked at any more: what could be unpacked is bounded
+    /// by the caller.
+    pub unpacked_bytes_max: Option<u64>,
+}
+
+impl LoadOptions {
+    /// Largest file or entry that these options let in, bytes.
+    pub(crate) fn entry_bytes_max(&self) -> u64 {
+        self.unpacked_bytes_max.unwrap_or(ENTRY_BYTES_MAX)
+    }
 }
 
 /// Splats of a streamed scan that are taken when nobody says how many.
@@ -335,6 +381,8 @@ pub struct Loaded {
     pub levels: Vec<Level>,
     /// Rows that are never drawn because a value is not finite.
     pub non_finite: usize,
+    /// As in [`FileSplats`], turned with the rows.
+    pub avatar: Option<Arc<Avatar>>,
 }
 
 /// Told now and then how far a load is, 0 to 1.

@@ -217,7 +217,7 @@ pub(crate) fn read(bytes: &[u8], at: &Place, progress: Progress<'_>) -> Result<F
         version: Some(header.version),
         sh_degree_in_file: layout.degree_in_file,
         warnings,
-        levels: Vec::new(),
+        ..FileSplats::default()
     })
 }
 

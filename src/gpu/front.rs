@@ -1,9 +1,11 @@
-//! The front end: cull, scan, compact, project, sort. From a frame to depth-ordered records.
+//! The front end: deform, cull, scan, compact, project, sort. From a frame to depth-ordered records.
 //!
 //! Everything is ordered by draw, page and row until the sort, which is stable, so equal frames
 //! give equal records in an equal order whatever the adapter's timing.
 
+use super::deform::Deform;
 use super::layouts::{Kind, bind, compute, layout, words_buffer};
+use super::pick::{self, Pick};
 use super::residency::Residency;
 use super::shaders::ShaderSource;
 use super::sort::Sorter;
@@ -13,8 +15,9 @@ use super::{Context, Error, Packing};
 use crate::frame::Frame;
 use wgpu::BufferUsages as Usage;
 
-/// Distance between two `Page` uniforms, bytes: the largest alignment that WebGPU allows.
-const UNIFORM_STRIDE: u64 = 256;
+/// Distance between two `Page` uniforms, bytes: a multiple of the largest alignment that WebGPU
+/// allows.
+const UNIFORM_STRIDE: u64 = (size_of::<Page>() as u64).next_multiple_of(256);
 /// Words of `arguments` before the first page's dispatch; `PAGE_ARGUMENTS` in scan.wgsl.
 const PAGE_ARGUMENTS: u64 = 12;
 /// Offset of the dispatch over survivors in `arguments`, bytes.
@@ -65,10 +68,12 @@ struct Layouts {
 }
 
 struct Pipelines {
+    deform: wgpu::ComputePipeline,
     cull: wgpu::ComputePipeline,
     scan: wgpu::ComputePipeline,
     compact: wgpu::ComputePipeline,
     project: wgpu::ComputePipeline,
+    pick: wgpu::ComputePipeline,
 }
 
 struct Bindings {
@@ -85,6 +90,8 @@ pub struct Front {
     layouts: Layouts,
     pipelines: Pipelines,
     sorter: Sorter,
+    pub deform: Deform,
+    pub pick: Pick,
     groups: Groups,
     /// Records of the last frame.
     pub records: Records,
@@ -98,10 +105,28 @@ pub struct Plan {
     /// The view with all counts but the capacities.
     pub view: View,
     pages: Vec<Page>,
-    /// Draw and page number of each entry of `pages`.
-    places: Vec<(usize, usize)>,
+    /// Draw, page number and slot of the deform stage of each entry of `pages`.
+    places: Vec<Place>,
     /// Splats of all draws.
     pub count: u64,
+}
+
+/// Where a page of the frame comes from.
+#[derive(Clone, Copy)]
+pub struct Place {
+    /// Number of the draw.
+    pub draw: usize,
+    /// Page of its splats.
+    pub page: usize,
+    /// Slot in [`Deform`] where it is posed.
+    pub slot: Option<usize>,
+}
+
+impl Plan {
+    /// See [`Place`].
+    pub fn places(&self) -> &[Place] {
+        &self.places
+    }
 }
 
 impl Front {
@@ -153,7 +178,9 @@ impl Front {
                 ],
             ),
         };
-        let pipelines = Pipelines::new(device, shaders, packing, residency, &layouts)?;
+        let (deform, pick) = (Deform::new(device), Pick::new(device));
+        let stages = (&deform, &pick);
+        let pipelines = Pipelines::new(device, shaders, packing, residency, &layouts, stages)?;
         let counters = words_buffer(device, "counters", 4, Usage::COPY_SRC);
         let groups = Groups::new(device, 0, 0);
         let mut sorter = Sorter::new(context);
@@ -170,6 +197,8 @@ impl Front {
             layouts,
             pipelines,
             sorter,
+            deform,
+            pick,
             groups,
             records,
             counters,
@@ -188,7 +217,9 @@ impl Front {
         packing: Packing,
         residency: &Residency,
     ) -> Result<FrontPipelines, Error> {
-        Pipelines::new(&context.device, shaders, packing, residency, &self.layouts)
+        let stages = (&self.deform, &self.pick);
+        let layouts = &self.layouts;
+        Pipelines::new(&context.device, shaders, packing, residency, layouts, stages)
             .map(FrontPipelines)
     }
 
@@ -211,12 +242,31 @@ impl Front {
         let mut view = View::new(&frame.camera, size_px);
         let (mut pages, mut places) = (Vec::new(), Vec::new());
         let mut count = 0;
+        self.deform.begin();
         for (draw_index, draw) in frame.draws.iter().enumerate() {
-            for (page_index, page) in residency.pages(context, &draw.splats)?.iter().enumerate() {
-                pages.push(Page::new(&frame.camera, draw, view.group_count, page.count));
-                places.push((draw_index, page_index));
-                view.group_count += page.count.div_ceil(GROUP);
-                count += u64::from(page.count);
+            residency.pages(context, &draw.splats)?;
+            let resident = residency.resident(&draw.splats);
+            let slot = match &draw.pose {
+                Some(pose) => {
+                    let splats = &draw.splats;
+                    let deform = &mut self.deform;
+                    Some(deform.prepare(context, residency, splats, resident, pose)?)
+                }
+                None => None,
+            };
+            let mut first_row = 0;
+            for (page_index, page) in resident.iter().enumerate() {
+                let draw = (draw_index, draw);
+                let (group, rows) = (view.group_count, page.count);
+                pages.push(Page::new(&frame.camera, draw, first_row, group, rows));
+                places.push(Place {
+                    draw: draw_index,
+                    page: page_index,
+                    slot,
+                });
+                first_row += rows;
+                view.group_count += rows.div_ceil(GROUP);
+                count += u64::from(rows);
             }
         }
         view.page_count = pages.len() as u32;
@@ -285,11 +335,17 @@ impl Front {
         timing: &mut Timing,
     ) -> Result<(), Error> {
         self.fit_groups(context, &plan.view);
+        timing.begin(encoder);
+        if plan.places.iter().any(|place| place.slot.is_some()) {
+            self.record_deform(context, residency, frame, plan, encoder)?;
+            timing.mark(encoder, "deform");
+        }
         if self.sorter.is_host() {
             // The host waits for the counts anyway, so survivors always get the room they need.
             self.record_cull(context, residency, frame, plan, encoder, timing)?;
             let counters: Counters = self.counters_now(context, encoder)?;
             if self.grow_records(context, plan, counters.visible_total)? {
+                timing.begin(encoder);
                 self.record_cull(context, residency, frame, plan, encoder, timing)?;
             }
         } else {
@@ -378,7 +434,6 @@ impl Front {
         context
             .queue
             .write_buffer(&self.groups.ranges, 0, bytemuck::cast_slice(&ranges));
-        timing.begin(encoder);
         {
             let mut pass = encoder.begin_compute_pass(&pass_named("cull"));
             pass.set_pipeline(&self.pipelines.cull);
@@ -403,6 +458,58 @@ impl Front {
             pass.dispatch_workgroups(1, 1, 1);
         }
         timing.mark(encoder, "scan");
+        Ok(())
+    }
+
+    fn record_deform(
+        &self,
+        context: &Context,
+        residency: &mut Residency,
+        frame: &Frame,
+        plan: &Plan,
+        encoder: &mut wgpu::CommandEncoder,
+    ) -> Result<(), Error> {
+        let mut pass = encoder.begin_compute_pass(&pass_named("deform"));
+        pass.set_pipeline(&self.pipelines.deform);
+        for place in &plan.places {
+            if let Some(slot) = place.slot {
+                let splats = &frame.draws[place.draw].splats;
+                let bindings = &residency.pages(context, splats)?[place.page].bindings;
+                self.deform.record(&mut pass, bindings, slot, place.page);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lists the splats of `plan.view.pick_px`; the answer comes by [`Pick::take`].
+    ///
+    /// # Errors
+    /// The device ran out of memory.
+    pub fn record_pick(
+        &mut self,
+        context: &Context,
+        residency: &mut Residency,
+        frame: &Frame,
+        plan: &Plan,
+        encoder: &mut wgpu::CommandEncoder,
+    ) -> Result<(), Error> {
+        let records = pick::Records {
+            offsets: &self.groups.counts,
+            shape: &self.records.shape,
+            form: &self.records.form,
+            colour: &self.records.colour,
+        };
+        let bindings = self.pick.begin(&context.device, encoder, &records);
+        {
+            let mut pass = encoder.begin_compute_pass(&pass_named("pick"));
+            pass.set_pipeline(&self.pipelines.pick);
+            pass.set_bind_group(2, &bindings, &[]);
+            let arguments = &self.groups.arguments;
+            self.each_page(context, residency, frame, plan, &mut pass, |pass, _, index| {
+                pass.dispatch_workgroups_indirect(arguments, (PAGE_ARGUMENTS + index * 3) * 4);
+            })?;
+        }
+        self.pick.copy(&context.device, encoder);
         Ok(())
     }
 
@@ -451,11 +558,15 @@ impl Front {
         pass: &mut wgpu::ComputePass<'_>,
         mut dispatch: impl FnMut(&mut wgpu::ComputePass<'_>, &Page, u64),
     ) -> Result<(), Error> {
-        for (index, (page, (draw, page_index))) in (0..).zip(plan.pages.iter().zip(&plan.places)) {
-            let buffers = &residency.pages(context, &frame.draws[*draw].splats)?[*page_index];
+        for (index, (page, place)) in (0..).zip(plan.pages.iter().zip(&plan.places)) {
+            let pages = residency.pages(context, &frame.draws[place.draw].splats)?;
+            let splats = match place.slot {
+                Some(slot) => self.deform.bindings(slot, place.page),
+                None => &pages[place.page].bindings,
+            };
             let offset = (UNIFORM_STRIDE * (index + 1)) as u32;
             pass.set_bind_group(0, &self.bindings.uniforms, &[offset]);
-            pass.set_bind_group(1, &buffers.bindings, &[]);
+            pass.set_bind_group(1, splats, &[]);
             dispatch(pass, page, index);
         }
         Ok(())
@@ -477,6 +588,14 @@ impl Front {
     }
 }
 
+/// The shader that reads splats of this packing.
+pub fn splat_shader(packing: Packing) -> &'static str {
+    match packing {
+        Packing::Packed => "shared/splat_packed.wgsl",
+        Packing::Float => "shared/splat_float.wgsl",
+    }
+}
+
 /// Pipelines made from new shader texts and not yet in use.
 pub struct FrontPipelines(Pipelines);
 
@@ -487,17 +606,16 @@ impl Pipelines {
         packing: Packing,
         residency: &Residency,
         layouts: &Layouts,
+        (deform, pick): (&Deform, &Pick),
     ) -> Result<Self, Error> {
-        let splats = match packing {
-            Packing::Packed => "shared/splat_packed.wgsl",
-            Packing::Float => "shared/splat_float.wgsl",
-        };
         let project = shaders.module(
             device,
             "project",
             &[
                 "shared/types.wgsl",
-                splats,
+                "shared/quaternion.wgsl",
+                splat_shader(packing),
+                "shared/edit.wgsl",
                 "shared/footprint.wgsl",
                 "shared/tile_span.wgsl",
                 "shared/sh.wgsl",
@@ -514,6 +632,8 @@ impl Pipelines {
             )
         };
         Ok(Self {
+            deform: deform.pipeline(device, shaders, packing, residency)?,
+            pick: pick.pipeline(device, shaders, &layouts.uniforms, &residency.layout)?,
             cull: over_pages("cull", &layouts.cull),
             compact: over_pages("compact", &layouts.compact),
             project: over_pages("project", &layouts.project),

@@ -1,6 +1,7 @@
 //! The only place that knows wgpu: frames in, pictures out.
 //!
-//! Stages: [`front`] (cull, scan, compact, project, sort), [`raster`] (tiles or quads), [`compose`].
+//! Stages: [`front`] ([`deform`], cull, scan, compact, project, sort), [`raster`] (tiles or quads),
+//! [`compose`], and [`pick`] where somebody asks what is under a pixel.
 //! Each has a readable twin in [`crate::reference`] that tests compare it with. Splats are 32 bytes
 //! here plus 12, 28 or 48 bytes of SH at degree 1, 2, 3 (see [`pack`]); buffers are split below the
 //! adapter's binding limit. Nothing needs subgroups or a vendor's extension; timestamps, f32
@@ -8,9 +9,11 @@
 
 mod compose;
 mod context;
+mod deform;
 mod front;
 mod layouts;
 pub mod pack;
+mod pick;
 mod raster;
 mod residency;
 mod shaders;
@@ -18,10 +21,12 @@ mod sort;
 mod timing;
 mod uniforms;
 
-use crate::frame::Frame;
+use crate::frame::{Frame, Touch};
 use compose::Compose;
 pub use context::Context;
 use front::Front;
+use glam::{Quat, Vec3};
+pub use pick::{AGE_MAX as PICK_AGE_MAX, Touches};
 pub use raster::Method as RasterMethod;
 use raster::{Raster, Target};
 use residency::Residency;
@@ -122,6 +127,10 @@ pub struct Renderer {
     stats: Stats,
     /// Capacities that the last reading asked for.
     wanted: Counters,
+    /// The pixel whose splats are asked for, from the top left corner.
+    pick_at: Option<[u32; 2]>,
+    /// Pictures submitted.
+    pictures: u64,
 }
 
 impl Renderer {
@@ -148,6 +157,8 @@ impl Renderer {
             timing: Timing::new(&context.device, &context.queue),
             stats: Stats::default(),
             wanted: Counters::default(),
+            pick_at: None,
+            pictures: 0,
             residency,
             settings: settings.clone(),
         };
@@ -287,9 +298,90 @@ impl Renderer {
         Ok(())
     }
 
-    /// Frees packed copies of splats that nobody else holds.
+    /// From the next picture on, asks which splats blend into pixel `at` (from the top left corner);
+    /// `None` asks no more. Answers come by [`Renderer::take_touches`].
+    pub fn set_pick(&mut self, at: Option<[u32; 2]>) {
+        self.pick_at = at;
+    }
+
+    /// The newest answer that has come since the last call, at most [`PICK_AGE_MAX`] pictures old
+    /// ([`Touches::picture`] against [`Renderer::pictures`]).
+    ///
+    /// # Errors
+    /// The device was lost.
+    pub fn take_touches(&mut self, context: &Context) -> Result<Option<Touches>, Error> {
+        self.front.pick.take(context, self.pictures + 1, false)
+    }
+
+    /// Pictures submitted so far; the first one has number 1.
+    #[must_use]
+    pub fn pictures(&self) -> u64 {
+        self.pictures
+    }
+
+    /// Draws `frame` and waits for all splats that blend into pixel `at`.
+    ///
+    /// # Errors
+    /// As [`Renderer::picture`].
+    pub fn touches(
+        &mut self,
+        context: &Context,
+        frame: &Frame,
+        size: [u32; 2],
+        at: [u32; 2],
+    ) -> Result<Vec<Touch>, Error> {
+        let before = self.pick_at.replace(at);
+        let mut found = Vec::new();
+        // The list grows once where it was too short.
+        for _ in 0..2 {
+            self.front.pick.take(context, self.pictures, true)?;
+            let capacity = self.front.pick.capacity();
+            self.draw_until_it_fits(context, frame, size, None)?;
+            let touches = self.front.pick.take(context, self.pictures, true)?;
+            found = touches.map_or_else(Vec::new, |t| t.list);
+            if self.front.pick.capacity() == capacity {
+                break;
+            }
+        }
+        self.pick_at = before;
+        Ok(found)
+    }
+
+    /// Poses the bodies of `frame` and reads back, for each draw with a pose, centre and turn of every
+    /// splat in its own space.
+    ///
+    /// # Errors
+    /// As [`Renderer::picture`].
+    pub fn posed(
+        &mut self,
+        context: &Context,
+        frame: &Frame,
+    ) -> Result<Vec<Vec<(Vec3, Quat)>>, Error> {
+        let size = [16, 16];
+        self.draw_until_it_fits(context, frame, size, None)?;
+        let plan = self.front.plan(context, &mut self.residency, frame, size)?;
+        let mut draws = Vec::new();
+        for slot in plan.places().iter().filter(|p| p.page == 0) {
+            let Some(slot) = slot.slot else { continue };
+            let mut rows = Vec::new();
+            for (buffer, count) in self.front.deform.posed(slot) {
+                let mut encoder = context.device.create_command_encoder(&Default::default());
+                let bytes = read_now(context, &mut encoder, buffer, u64::from(count) * 32)?;
+                let floats: Vec<f32> = bytemuck::pod_collect_to_vec(&bytes);
+                rows.extend(floats.chunks_exact(8).map(|row| {
+                    let turn = Quat::from_slice(&row[4..8]);
+                    (Vec3::from_slice(&row[..3]), turn)
+                }));
+            }
+            draws.push(rows);
+        }
+        Ok(draws)
+    }
+
+    /// Frees packed copies of splats and bodies that nobody else holds.
     pub fn release_unused(&mut self) {
         self.residency.release_unused();
+        self.front.deform.release_unused();
     }
 
     fn draw_until_it_fits(
@@ -355,6 +447,10 @@ impl Renderer {
         self.raster
             .grow_pairs(context, &self.front, self.wanted.pair_total)?;
         plan.view.pair_capacity = self.raster.pair_capacity();
+        let pick_at = self.pick_at.filter(|at| at[0] < size[0] && at[1] < size[1]);
+        if let Some(at) = pick_at {
+            plan.view.pick_px = at.map(|v| v as f32 + 0.5);
+        }
         let mut encoder = context.device.create_command_encoder(&Default::default());
         self.front.record(
             context,
@@ -390,8 +486,16 @@ impl Renderer {
             );
             self.timing.mark(&mut encoder, "compose");
         }
+        if pick_at.is_some() {
+            let residency = &mut self.residency;
+            self.front
+                .record_pick(context, residency, frame, &plan, &mut encoder)?;
+            self.timing.mark(&mut encoder, "pick");
+        }
         let reads = self.timing.end(&mut encoder, &self.front.counters);
         context.queue.submit([encoder.finish()]);
+        self.pictures += 1;
+        self.front.pick.request(self.pictures);
         if reads {
             self.timing.request();
         }

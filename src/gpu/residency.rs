@@ -11,8 +11,10 @@ use std::sync::{Arc, Weak};
 
 /// One page: as many splats as one binding holds.
 pub struct PageBuffers {
-    /// Splats and SH, bound as group 1 of the front end.
+    /// Splats, SH and no pose, bound as group 1 of the front end.
     pub bindings: wgpu::BindGroup,
+    splats: wgpu::Buffer,
+    sh: wgpu::Buffer,
     /// Splats in it.
     pub count: u32,
 }
@@ -28,6 +30,8 @@ pub struct Residency {
     /// Layout of group 1 of the front end.
     pub layout: wgpu::BindGroupLayout,
     residents: Vec<Resident>,
+    /// Stands where a posed draw has its posed splats.
+    no_pose: wgpu::Buffer,
 }
 
 /// Splats packed and sent at a time: 8 MiB, so that staging memory stays small beside the scene.
@@ -44,9 +48,10 @@ impl Residency {
                 device,
                 "page",
                 wgpu::ShaderStages::COMPUTE,
-                &[Kind::Read, Kind::Read],
+                &[Kind::Read, Kind::Read, Kind::Read],
             ),
             residents: Vec::new(),
+            no_pose: words_buffer(device, "no pose", 8, wgpu::BufferUsages::empty()),
         }
     }
 
@@ -75,6 +80,39 @@ impl Residency {
             }
         };
         Ok(&self.residents[index].pages)
+    }
+
+    /// The pages of splats that [`Residency::pages`] has made resident; none before.
+    pub fn resident(&self, splats: &Arc<Splats>) -> &[PageBuffers] {
+        self.residents
+            .iter()
+            .find(|r| std::ptr::eq(r.splats.as_ptr(), Arc::as_ptr(splats)))
+            .map_or(&[], |r| &r.pages)
+    }
+
+    /// Group 1 of the front end for a page whose posed splats lie in `posed`.
+    pub fn bind_posed(
+        &self,
+        device: &wgpu::Device,
+        page: &PageBuffers,
+        posed: &wgpu::Buffer,
+    ) -> wgpu::BindGroup {
+        self.bind_page(device, &page.splats, &page.sh, posed)
+    }
+
+    fn bind_page(
+        &self,
+        device: &wgpu::Device,
+        splats: &wgpu::Buffer,
+        sh: &wgpu::Buffer,
+        posed: &wgpu::Buffer,
+    ) -> wgpu::BindGroup {
+        let buffers = [splats, sh, posed];
+        bind(
+            device,
+            &self.layout,
+            &buffers.map(wgpu::Buffer::as_entire_binding),
+        )
     }
 
     /// Frees the copies of splats that nobody holds any more.
@@ -138,11 +176,9 @@ impl Residency {
                 }
             }
             pages.push(PageBuffers {
-                bindings: bind(
-                    device,
-                    &self.layout,
-                    &[buffer.as_entire_binding(), sh.as_entire_binding()],
-                ),
+                bindings: self.bind_page(device, &buffer, &sh, &self.no_pose),
+                splats: buffer,
+                sh,
                 count: count as u32,
             });
         }

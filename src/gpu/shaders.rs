@@ -23,12 +23,16 @@ embedded![
     "shared/footprint.wgsl",
     "shared/tile_span.wgsl",
     "shared/sh.wgsl",
+    "shared/quaternion.wgsl",
+    "shared/edit.wgsl",
+    "deform.wgsl",
     "project.wgsl",
     "scan.wgsl",
     "tiles.wgsl",
     "raster_tiles.wgsl",
     "raster_quads.wgsl",
     "compose.wgsl",
+    "pick.wgsl",
 ];
 
 /// WGSL texts by file name. The default is the embedded set.

@@ -2,6 +2,7 @@
 
 use crate::camera::{Camera, NEAR_M};
 use crate::frame::SplatDraw;
+use crate::scene::edit::{self, EDITS_MAX, Solid};
 use bytemuck::{Pod, Zeroable};
 use glam::{Mat3, Vec3};
 
@@ -36,6 +37,58 @@ pub struct View {
     pub pair_capacity: u32,
     /// Pads to a multiple of 8.
     pub unused: u32,
+    /// Centre of the pixel whose splats are asked for, px.
+    pub pick_px: [f32; 2],
+}
+
+/// `Edit` in WGSL.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Edit {
+    /// `local_from_solid`, xyzw.
+    pub rotation: [f32; 4],
+    /// metres
+    pub centre: [f32; 3],
+    /// Number of the shape.
+    pub kind: u32,
+    /// metres
+    pub size: [f32; 3],
+    /// metres
+    pub soft_edge_m: f32,
+    /// Factor.
+    pub tint: [f32; 3],
+    /// Factor.
+    pub opacity: f32,
+    /// metres
+    pub displace: [f32; 3],
+    /// -1 where the effect is outside, else 1.
+    pub side: f32,
+}
+
+impl From<&edit::Edit> for Edit {
+    fn from(edit: &edit::Edit) -> Self {
+        let (kind, size) = match edit.solid {
+            Solid::Sphere { radius } => (0, Vec3::splat(radius)),
+            Solid::Box { half } => (1, half),
+            Solid::Ellipsoid { radii } => (2, radii),
+            Solid::Plane => (3, Vec3::ONE),
+            Solid::Capsule {
+                radius,
+                half_length,
+            } => (4, Vec3::new(radius, half_length, 0.0)),
+        };
+        Self {
+            rotation: edit.local_from_solid.rotation.to_array(),
+            centre: edit.local_from_solid.translation.to_array(),
+            kind,
+            size: size.to_array(),
+            soft_edge_m: edit.soft_edge_m,
+            tint: edit.tint.to_array(),
+            opacity: edit.opacity,
+            displace: edit.displace.to_array(),
+            side: if edit.is_inverted { -1.0 } else { 1.0 },
+        }
+    }
 }
 
 /// `Page` in WGSL.
@@ -58,6 +111,16 @@ pub struct Page {
     pub sh_degree: u32,
     /// 0 or 1
     pub antialiased: u32,
+    /// 0 or 1
+    pub is_posed: u32,
+    /// Entries of `edits` in use.
+    pub edit_count: u32,
+    /// Number of the draw in the frame.
+    pub draw: u32,
+    /// Row of this page's first splat in the draw.
+    pub first_row: u32,
+    /// Soft solids.
+    pub edits: [Edit; EDITS_MAX],
 }
 
 impl View {
@@ -82,6 +145,7 @@ impl View {
             tile_count: size_px.map(|v| v.div_ceil(TILE_PX)),
             pair_capacity: 0,
             unused: 0,
+            pick_px: [0.0; 2],
         }
     }
 }
@@ -89,12 +153,22 @@ impl View {
 impl Page {
     /// One page of `draw` as seen by `camera`. The eye is brought into the splats' space in f64, so
     /// that a shader subtracts near numbers only.
-    pub fn new(camera: &Camera, draw: &SplatDraw, first_group: u32, count: u32) -> Self {
+    pub fn new(
+        camera: &Camera,
+        (draw_index, draw): (usize, &SplatDraw),
+        first_row: u32,
+        first_group: u32,
+        count: u32,
+    ) -> Self {
         let rotation = draw.placement.rotation;
         let view_from_local = camera.view_from_world() * Mat3::from_quat(rotation);
         let eye = rotation.as_dquat().inverse()
             * (camera.position.as_dvec3() - draw.placement.translation.as_dvec3())
             / f64::from(draw.placement.scale);
+        let mut edits = [Edit::default(); EDITS_MAX];
+        for (slot, edit) in edits.iter_mut().zip(&draw.edits) {
+            *slot = edit.into();
+        }
         let column = |v: Vec3| [v.x, v.y, v.z, 0.0];
         Self {
             view_from_local: [
@@ -109,6 +183,11 @@ impl Page {
             count,
             sh_degree: u32::from(draw.splats.sh_degree),
             antialiased: u32::from(draw.splats.antialiased),
+            is_posed: u32::from(draw.pose.is_some()),
+            edit_count: draw.edits.len().min(EDITS_MAX) as u32,
+            draw: draw_index as u32,
+            first_row,
+            edits,
         }
     }
 }
@@ -149,6 +228,7 @@ pub fn uniform_layouts() -> Vec<(&'static str, StructLayout)> {
                 tile_count,
                 pair_capacity,
                 unused,
+                pick_px,
             }),
         ),
         (
@@ -162,6 +242,25 @@ pub fn uniform_layouts() -> Vec<(&'static str, StructLayout)> {
                 count,
                 sh_degree,
                 antialiased,
+                is_posed,
+                edit_count,
+                draw,
+                first_row,
+                edits,
+            }),
+        ),
+        (
+            "Edit",
+            struct_layout!(Edit {
+                rotation,
+                centre,
+                kind,
+                size,
+                soft_edge_m,
+                tint,
+                opacity,
+                displace,
+                side,
             }),
         ),
     ]

@@ -1,8 +1,8 @@
 //! The oracle: a slow, readable CPU twin of every GPU stage, from a [`Frame`] to a picture.
 //!
 //! It reads the unpacked f32 splats and computes in f64, so what separates a GPU picture from it is
-//! the GPU's rounding and packing. The stages are those of `gpu`, one file each: [`project`] (one
-//! splat to one [`Record`]), [`sort`], [`raster`], [`compose`]. It knows neither wgpu nor the packed
+//! the GPU's rounding and packing. The stages are those of `gpu`, one file each: [`deform`] (bodies),
+//! [`project`] (one splat to one [`Record`]), [`sort`], [`raster`], [`compose`], and [`pick`]. It knows neither wgpu nor the packed
 //! layouts, has no film pass, and its results do not depend on the number of threads.
 //!
 //! Method: Kerbl et al., "3D Gaussian Splatting for Real-Time Radiance Field Rendering", 2023, with
@@ -10,11 +10,14 @@
 //! says which way is taken.
 
 pub mod compose;
+pub mod deform;
+pub mod pick;
 pub mod project;
 pub mod raster;
 pub mod sort;
 
 pub use compose::picture;
+pub use pick::pick;
 pub use project::{Record, View};
 
 use crate::camera::NEAR_M;

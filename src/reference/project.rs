@@ -7,10 +7,11 @@
 //! Source: Zwicker et al. 2002 for the affine approximation; Kerbl et al. 2023 for dilation and the
 //! Jacobian's limit; Yu et al., "Mip-Splatting", 2024, for the antialias compensation.
 
+use super::deform::{Deformed, deform};
 use super::{ALPHA_MIN, DILATION_PX2, Footprint, JACOBIAN_LIMIT, Rules};
 use crate::camera::Camera;
 use crate::frame::{Frame, SplatDraw};
-use crate::scene::sh;
+use crate::scene::{edit, sh};
 use glam::{DMat3, DQuat, DVec2, DVec3, Vec3};
 use rayon::prelude::*;
 
@@ -89,10 +90,22 @@ pub fn project_one(draw: &SplatDraw, row: usize, view: &View, rules: &Rules) -> 
         return None;
     }
 
+    let rest = splats.means[row].as_dvec3();
+    let deformed = match &draw.pose {
+        Some(pose) => deform(pose, row, rest),
+        None => Deformed {
+            mean: rest,
+            turn: DQuat::IDENTITY,
+        },
+    };
+    let edited = edit::apply(&draw.edits, deformed.mean.as_vec3());
+    let mean = deformed.mean + edited.displace.as_dvec3();
+    let turn = rotation(deformed.turn);
+
     let world_from_local = rotation(draw.placement.rotation.as_dquat());
     let placement_scale = f64::from(draw.placement.scale);
     let p_world = draw.placement.translation.as_dvec3()
-        + world_from_local * (placement_scale * splats.means[row].as_dvec3());
+        + world_from_local * (placement_scale * mean);
     let sight = p_world - view.eye;
     let p_view = view.view_from_world * sight;
     // A depth that is not a number is not in front either.
@@ -107,10 +120,12 @@ pub fn project_one(draw: &SplatDraw, row: usize, view: &View, rules: &Rules) -> 
         .exp()
         * placement_scale;
     let view_from_splat =
-        view.view_from_world * world_from_local * rotation(splats.rotations[row].as_dquat());
+        view.view_from_world * world_from_local * turn * rotation(splats.rotations[row].as_dquat());
     let covariance = covariance_px2(p_view, view_from_splat, deviations, view);
 
-    let mut opacity = f64::from(splats.opacities[row]) * f64::from(draw.tint[3]);
+    let mut opacity = f64::from(splats.opacities[row])
+        * f64::from(draw.tint[3])
+        * f64::from(edited.opacity);
     if splats.antialiased {
         opacity *= (covariance.det / covariance.det_dilated()).sqrt();
     }
@@ -129,11 +144,12 @@ pub fn project_one(draw: &SplatDraw, row: usize, view: &View, rules: &Rules) -> 
     }
 
     // The coefficients turn with the splats, so it is the line of sight that is turned back.
-    let direction = (world_from_local.transpose() * sight).normalize().as_vec3();
+    let world_from_rest = world_from_local * turn;
+    let direction = (world_from_rest.transpose() * sight).normalize().as_vec3();
     let colour = sh::colour(splats.dc[row], splats.sh_rest_of(row), direction)
         .max(Vec3::ZERO)
         .as_dvec3();
-    let tint = Vec3::from_slice(&draw.tint[..3]).as_dvec3();
+    let tint = Vec3::from_slice(&draw.tint[..3]).as_dvec3() * edited.tint.as_dvec3();
     let colour = (colour * tint).max(DVec3::ZERO);
     let conic = covariance.conic();
     let finite = conic.iter().all(|v| v.is_finite()) && colour.is_finite();

@@ -12,6 +12,7 @@ mod reference;
 mod reload;
 mod script;
 mod sog_spz;
+mod splattie;
 mod tidy;
 mod twins;
 #[cfg(target_os = "linux")]
