@@ -352,6 +352,29 @@ fn a_real_head_hovers_clicks_and_blinks() {
 }
 
 #[test]
+fn arguments_ask_for_one_pose() {
+    let Some(asset) = bundle("avatar/ict_head.splattie") else {
+        return;
+    };
+    let args = json!({"state": "hover", "expression": {"jawOpen": 0.5, "smile": 0.25}});
+    let (mut script, _) = play(&asset, args, None);
+    let frame = script.frame(0.0).unwrap();
+    assert_eq!(frame.state.as_deref(), Some("hover"));
+    let pose = pose_of(&frame);
+    for (name, value) in [
+        ("jawOpen", 0.5),
+        ("mouthSmileRight", 0.25),
+        ("noseSneerLeft", 0.7),
+    ] {
+        let got = pose.coefficients[pose.body.shape(name).unwrap()];
+        assert!((got - value).abs() < 1e-6, "{name}: {got}");
+    }
+    let input = Input::default();
+    script.advance_to(3.0, &input).unwrap();
+    assert_eq!(script.frame(3.0).unwrap().state.as_deref(), Some("hover"));
+}
+
+#[test]
 fn keys_hold_states_and_less_motion_is_asked_for() {
     let Some(asset) = bundle("avatar/ict_head.splattie") else {
         return;
