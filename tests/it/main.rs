@@ -6,6 +6,7 @@ mod bodies;
 mod cli;
 mod formats;
 mod given;
+mod mind;
 mod motion;
 mod picture;
 mod reference;
