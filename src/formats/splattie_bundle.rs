@@ -324,10 +324,47 @@ impl Bundle {
                 asset_type.as_str()
             ));
         }
+        if version.numbers() == Numbers::Float {
+            lost.extend(self.unknown_to_first_players());
+        }
         let mut manifest = self.manifest.json.clone();
         manifest["formatVersion"] = version.as_str().into();
         self.set_manifest(manifest)?;
         Ok(lost)
+    }
+
+    /// What players of 0.1 cannot read: it came with 0.2 and 0.3. The files stay as they are.
+    fn unknown_to_first_players(&self) -> Vec<String> {
+        let m = &self.manifest;
+        let bytes = |named: &Named| self.entries.get(&named.entry).map(Vec::as_slice);
+        let starts = |named: &Option<Named>, with: u8| {
+            let bytes = named.as_ref().and_then(bytes).unwrap_or_default();
+            bytes.trim_ascii_start().first() == Some(&with)
+        };
+        let skeleton = m
+            .skeleton
+            .as_ref()
+            .and_then(bytes)
+            .and_then(|b| json(b).ok());
+        let splats = bytes(&m.splat).and_then(|b| detect::sniff(b, &m.splat.entry));
+        [
+            (
+                splats != Some(detect::Sniffed::File(Format::Ply)),
+                "splat files other than a plain PLY",
+            ),
+            (
+                skeleton.is_some_and(|s| s.get("bones").is_none()),
+                "bones that are no tree as in bone_tree.json",
+            ),
+            (
+                m.weights.is_some() && !starts(&m.weights, b'['),
+                "weights that are no list of rows",
+            ),
+        ]
+        .into_iter()
+        .filter(|(is_so, _)| *is_so)
+        .map(|(_, what)| format!("players of version 0.1 do not read {what}"))
+        .collect()
     }
 
     /// The basis in these numbers, where it has others.
