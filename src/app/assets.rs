@@ -10,6 +10,7 @@
 
 use crate::formats::{self, LoadOptions, Loaded};
 use crate::scene::{Axes, Body, Splats};
+use serde_json::json;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -286,10 +287,17 @@ impl AssetCache {
             loaded.splats.sh_degree,
             loaded.axes
         );
+        let facts = loaded.avatar.as_ref().map(|avatar| {
+            json!({
+                "manifest": avatar.manifest,
+                "states": avatar.states,
+                "asset_type": avatar.asset_type.as_str(),
+            })
+        });
         let asset = Arc::new(Asset {
             splats: Arc::new(loaded.splats),
-            body: None,
-            facts: Arc::default(),
+            body: loaded.avatar.map(|avatar| Arc::clone(&avatar.body)),
+            facts: Arc::new(facts.unwrap_or_default()),
             axes: loaded.axes,
         });
         lock(&self.entries).insert(

@@ -110,6 +110,10 @@ pub struct PlayArgs {
     /// At most so many pictures a second [default: as many as the monitor shows].
     #[arg(long, value_name = "N", value_parser = positive)]
     pub fps_cap: Option<f64>,
+    /// Listen for OSC on this UDP port: /gyro x y z, /pointer x y, /event NAME. Whoever reaches the
+    /// port can send.
+    #[arg(long, value_name = "PORT")]
+    pub osc: Option<u16>,
 }
 
 impl PlayArgs {
@@ -121,6 +125,7 @@ impl PlayArgs {
             monitor: self.monitor,
             watch: !self.no_watch,
             fps_cap: self.fps_cap,
+            osc: self.osc,
         }
     }
 }
@@ -136,6 +141,8 @@ impl PlayArgs {
   splatstage render my-scene -o still.png --at 2.5
   splatstage render my-scene -o 'out/frame-%05d.png' --from 1 --to 3 --fps 25
   splatstage render @hello -o hello.mp4 --fps 60
+  splatstage render @avatar -o loop.webp --loop 6 --size 320x320 --background '#00000000'
+  splatstage render face.splattie -o smile.png --arg state=hover
   splatstage render @hello --json --frames 0..10        hashes only, nothing is written")]
 pub struct RenderArgs {
     /// What to draw.
@@ -152,6 +159,11 @@ pub struct RenderArgs {
     /// Pictures N from A on and before B, counted from time 0: picture k is at k / fps.
     #[arg(long, value_name = "A..B", value_parser = frames, conflicts_with_all = ["from", "to"])]
     pub frames: Option<(u64, u64)>,
+    /// A sequence that closes: ends after so many seconds as it began. GIF and WebP always close,
+    /// where the scene can.
+    #[arg(long = "loop", value_name = "SECONDS", value_parser = positive,
+          conflicts_with_all = ["at", "frames", "to"])]
+    pub loop_s: Option<f64>,
     /// Pictures a second.
     #[arg(long, default_value = "30", value_parser = positive)]
     pub fps: f64,
@@ -160,6 +172,8 @@ pub struct RenderArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
+    pub replay: ReplayFlags,
+    #[command(flatten)]
     pub flags: SceneFlags,
     #[command(flatten)]
     pub draw: DrawFlags,
@@ -167,6 +181,13 @@ pub struct RenderArgs {
 
 impl RenderArgs {
     pub fn span(&self, is_still: bool) -> Span {
+        if let Some(loop_s) = self.loop_s {
+            let from_s = self.span.from.unwrap_or(0.0);
+            return Span::Range {
+                from_s,
+                to_s: Some(from_s + loop_s),
+            };
+        }
         match (self.at, self.frames, self.span.is_given()) {
             (Some(t_s), ..) => Span::At(t_s),
             (None, Some((first, end)), _) => Span::Frames { first, end },
@@ -194,6 +215,8 @@ pub struct TraceArgs {
     /// One document `{\"frames\": [...]}` instead of lines.
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub replay: ReplayFlags,
     #[command(flatten)]
     pub flags: SceneFlags,
     #[command(flatten)]
@@ -351,6 +374,8 @@ pub struct BenchArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
+    pub replay: ReplayFlags,
+    #[command(flatten)]
     pub flags: SceneFlags,
     #[command(flatten)]
     pub draw: DrawFlags,
@@ -400,6 +425,26 @@ impl TraceArgs {
     }
 }
 
+/// What comes in where there is no hand.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Input")]
+pub struct ReplayFlags {
+    /// Input from a file: one JSON object a line with t (seconds) and any of pointer [x, y], press,
+    /// release, key, wheel, stick [x, y], gyro [x, y, z], message {name, values}.
+    #[arg(long, value_name = "LOG")]
+    pub input: Option<PathBuf>,
+}
+
+impl ReplayFlags {
+    /// The scene with this input.
+    pub fn applied(&self, scene: SceneOptions) -> SceneOptions {
+        SceneOptions {
+            input: self.input.clone(),
+            ..scene
+        }
+    }
+}
+
 /// Flags of every scene.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Scene")]
@@ -438,6 +483,9 @@ pub struct SceneFlags {
     /// Ask scenes for less motion: no floating, no blinking.
     #[arg(long)]
     pub reduced_motion: bool,
+    /// An argument for the script (`stage.args.NAME`): JSON, or text where it is none; may be repeated.
+    #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = argument)]
+    pub arguments: Vec<Argument>,
     /// A folder whose scripts replace those of the library (`@stage/...`) of the same name.
     #[arg(long, value_name = "DIR", env = "SPLATSTAGE_SCRIPTS")]
     pub scripts: Option<PathBuf>,
@@ -445,6 +493,19 @@ pub struct SceneFlags {
     /// 512MiB.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub max_unpacked: Option<u64>,
+}
+
+/// One field of `stage.args`.
+#[derive(Clone, Debug)]
+pub struct Argument(String, serde_json::Value);
+
+fn argument(text: &str) -> Result<Argument, String> {
+    let (name, value) = text
+        .split_once('=')
+        .filter(|(name, _)| !name.is_empty())
+        .ok_or_else(|| format!("'{text}' is not NAME=VALUE"))?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+    Ok(Argument(name.to_owned(), value))
 }
 
 /// Newtypes keep clap from taking an array for a list of values.
@@ -479,6 +540,10 @@ impl SceneFlags {
             },
             loop_s: None,
             reduced_motion: self.reduced_motion,
+            input: None,
+            args: (self.arguments.iter())
+                .map(|Argument(name, value)| (name.clone(), value.clone()))
+                .collect(),
             scripts: self.scripts.clone(),
             unpacked_bytes_max: self.max_unpacked,
         }

@@ -181,7 +181,8 @@ fn play(args: &PlayArgs) -> anyhow::Result<()> {
 
 fn render(args: &RenderArgs) -> anyhow::Result<()> {
     interrupt::listen();
-    let scene = args.flags.options(&args.scene);
+    let mut scene = args.replay.applied(args.flags.options(&args.scene));
+    scene.loop_s = args.loop_s;
     let out = args.out.as_deref();
     let is_still = out
         .and_then(|path| movie::Kind::of(path).ok())
@@ -199,7 +200,7 @@ fn render(args: &RenderArgs) -> anyhow::Result<()> {
 
 fn trace(args: &TraceArgs) -> anyhow::Result<()> {
     interrupt::listen();
-    let scene = args.flags.options(&args.scene);
+    let scene = args.replay.applied(args.flags.options(&args.scene));
     let draw = args.draw.options();
     let span = args.span.span();
     if args.json {
@@ -219,7 +220,7 @@ fn trace(args: &TraceArgs) -> anyhow::Result<()> {
 
 fn bench(args: &BenchArgs) -> anyhow::Result<()> {
     interrupt::listen();
-    let scene = args.flags.options(&args.scene);
+    let scene = args.replay.applied(args.flags.options(&args.scene));
     let report = offline::bench(&scene, &args.draw.options(), args.at, args.count as usize)?;
     if args.json {
         print_json(&report)?;

@@ -488,6 +488,13 @@ impl Front {
         Ok(())
     }
 
+    /// Asks about another pixel of the picture that was projected last.
+    pub fn write_pick(&self, context: &Context, view: &View) {
+        let at = std::mem::offset_of!(View, pick_px) as u64;
+        let bytes = bytemuck::bytes_of(&view.pick_px);
+        context.queue.write_buffer(&self.groups.uniforms, at, bytes);
+    }
+
     /// Lists the splats of `plan.view.pick_px`; the answer comes by [`Pick::take`].
     ///
     /// # Errors
