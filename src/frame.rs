@@ -36,6 +36,20 @@ impl Default for Frame {
     }
 }
 
+impl Frame {
+    /// [`SplatDraw::target`] of each draw.
+    #[must_use]
+    pub fn targets(&self) -> Vec<Option<u32>> {
+        self.draws.iter().map(|draw| draw.target).collect()
+    }
+
+    /// Whether anybody asks what the pointer is over.
+    #[must_use]
+    pub fn has_targets(&self) -> bool {
+        self.draws.iter().any(|draw| draw.target.is_some())
+    }
+}
+
 /// Opaque black.
 pub const BACKGROUND_DEFAULT: [f32; 4] = [0.0, 0.0, 0.0, 1.0];
 
@@ -105,9 +119,9 @@ pub const HIT_COVERAGE: f32 = 0.5;
 
 /// The nearest target whose own splats cover [`HIT_COVERAGE`] of a pixel, while others cover less
 /// than that in front of it. `touches` are all splats of the pixel; of equal depths the one that
-/// comes first is in front.
+/// comes first is in front. `targets` are those of the frame's draws, as by [`Frame::targets`].
 #[must_use]
-pub fn front_most(frame: &Frame, mut touches: Vec<Touch>) -> Option<Hit> {
+pub fn front_most(targets: &[Option<u32>], mut touches: Vec<Touch>) -> Option<Hit> {
     touches.sort_by(|a, b| a.depth_m.total_cmp(&b.depth_m));
     // What is seen through each target's splats so far, and through everything.
     let mut seen_through: Vec<(u32, f32)> = Vec::new();
@@ -115,8 +129,9 @@ pub fn front_most(frame: &Frame, mut touches: Vec<Touch>) -> Option<Hit> {
     let mut hit: Option<Hit> = None;
     for touch in touches {
         all *= 1.0 - touch.alpha;
-        let target = frame.draws.get(touch.draw as usize).and_then(|d| d.target);
-        let Some(target) = target else { continue };
+        let Some(target) = targets.get(touch.draw as usize).copied().flatten() else {
+            continue;
+        };
         let own = match seen_through.iter_mut().find(|(t, _)| *t == target) {
             Some((_, own)) => own,
             None => {

@@ -10,9 +10,11 @@
 
 use crate::formats::{self, LoadOptions, Loaded};
 use crate::scene::{Axes, Body, Splats};
+use serde_json::json;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -37,6 +39,8 @@ pub struct AssetCache {
     entries: Mutex<HashMap<Key, Entry>>,
     progress: LoadProgress,
     behind: Option<Behind>,
+    /// [`LoadOptions::unpacked_bytes_max`]; 0 is none, since nothing could be loaded under it.
+    unpacked_bytes_max: AtomicU64,
 }
 
 /// Loads that run on other threads.
@@ -87,6 +91,7 @@ impl AssetCache {
             entries: Mutex::default(),
             progress,
             behind: None,
+            unpacked_bytes_max: AtomicU64::new(0),
         })
     }
 
@@ -100,7 +105,24 @@ impl AssetCache {
                 ended,
                 loads: Mutex::default(),
             }),
+            unpacked_bytes_max: AtomicU64::new(0),
         })
+    }
+
+    /// Says how much archives may hold from now on: [`LoadOptions::unpacked_bytes_max`].
+    pub fn limit_unpacked(&self, bytes_max: Option<u64>) {
+        self.unpacked_bytes_max
+            .store(bytes_max.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    fn load_options(&self, level: Option<u32>, axes: Option<Axes>) -> LoadOptions {
+        let unpacked = self.unpacked_bytes_max.load(Ordering::Relaxed);
+        LoadOptions {
+            level,
+            axes,
+            unpacked_bytes_max: (unpacked > 0).then_some(unpacked),
+            ..LoadOptions::default()
+        }
     }
 
     /// True when files are loaded on other threads, so that the first answer is "not yet".
@@ -128,11 +150,7 @@ impl AssetCache {
         level: Option<u32>,
         axes: Option<Axes>,
     ) -> Result<Arc<Asset>, formats::Error> {
-        let options = LoadOptions {
-            level,
-            axes,
-            ..LoadOptions::default()
-        };
+        let options = self.load_options(level, axes);
         self.load_with(path, None, &options, |progress| {
             formats::load(path, &options, progress)
         })
@@ -150,11 +168,7 @@ impl AssetCache {
         level: Option<u32>,
         axes: Option<Axes>,
     ) -> Result<Arc<Asset>, formats::Error> {
-        let options = LoadOptions {
-            level,
-            axes,
-            ..LoadOptions::default()
-        };
+        let options = self.load_options(level, axes);
         self.load_with(path, Some(entry), &options, |progress| {
             formats::load_in(container, Some(entry), &options, progress)
         })
@@ -219,11 +233,12 @@ impl AssetCache {
                         formats::load(&path, &options, progress)
                     })
                 }
-                Some(entry) => formats::open(&key.path).and_then(|container| {
-                    cache.load_now(key.clone(), stamp.clone(), |progress| {
-                        formats::load_in(container.as_ref(), Some(&entry), &options, progress)
-                    })
-                }),
+                Some(entry) => formats::open_with_limit(&key.path, options.unpacked_bytes_max)
+                    .and_then(|container| {
+                        cache.load_now(key.clone(), stamp.clone(), |progress| {
+                            formats::load_in(container.as_ref(), Some(&entry), &options, progress)
+                        })
+                    }),
             };
             if let Some(behind) = &cache.behind {
                 let mut loads = lock(&behind.loads);
@@ -272,10 +287,17 @@ impl AssetCache {
             loaded.splats.sh_degree,
             loaded.axes
         );
+        let facts = loaded.avatar.as_ref().map(|avatar| {
+            json!({
+                "manifest": avatar.manifest,
+                "states": avatar.states,
+                "asset_type": avatar.asset_type.as_str(),
+            })
+        });
         let asset = Arc::new(Asset {
             splats: Arc::new(loaded.splats),
-            body: None,
-            facts: Arc::default(),
+            body: loaded.avatar.map(|avatar| Arc::clone(&avatar.body)),
+            facts: Arc::new(facts.unwrap_or_default()),
             axes: loaded.axes,
         });
         lock(&self.entries).insert(

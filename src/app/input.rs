@@ -1,18 +1,22 @@
-//! Window events to what scripts see: [`Input`] for `step`, [`Event`]s for `event`.
+//! Window events, gamepads and messages to what scripts see: [`Input`] for `step`, [`Event`]s for
+//! `event`.
 //!
 //! It keeps the state between steps (keys held, pointer) and knows no script. Keys are remembered
 //! by their place on the keyboard, so that `shift` pressed or let go in between leaves none stuck,
 //! and everything is let go when the window loses the focus.
 
 use crate::frame::{Event, Input};
-use glam::Vec2;
-use std::collections::BTreeMap;
+use glam::{Vec2, Vec3};
+use std::collections::{BTreeMap, BTreeSet};
 use winit::dpi::PhysicalPosition;
-use winit::event::{ElementState, MouseButton, MouseScrollDelta, WindowEvent};
+use winit::event::{ElementState, MouseButton, MouseScrollDelta, Touch, TouchPhase, WindowEvent};
 use winit::keyboard::{Key, PhysicalKey};
 
 /// A press and release further apart than this is a drag and no click, px.
 const CLICK_TRAVEL_PX_MAX: f64 = 4.0;
+
+/// The name of a finger on the screen, as a button.
+const TOUCH: &str = "touch";
 
 /// Pixels of a touchpad's scrolling that make one wheel notch.
 const PX_PER_NOTCH: f64 = 40.0;
@@ -22,7 +26,10 @@ const PX_PER_NOTCH: f64 = 40.0;
 pub struct Devices {
     input: Input,
     held: BTreeMap<PhysicalKey, String>,
-    buttons: BTreeMap<&'static str, Vec2>,
+    /// Buttons of mouse, finger and pad.
+    buttons: BTreeSet<String>,
+    /// The first finger on the screen; the others are not followed.
+    finger: Option<u64>,
     size_px: [u32; 2],
     pointer_px: Option<PhysicalPosition<f64>>,
     pressed_px: Option<PhysicalPosition<f64>>,
@@ -41,6 +48,12 @@ impl Devices {
         self.push("resize", "", vec![width, height]);
     }
 
+    /// The picture's size, px; 0 before there is one.
+    #[must_use]
+    pub fn size_px(&self) -> [u32; 2] {
+        self.size_px
+    }
+
     /// Takes in one event that nothing above the picture has used.
     pub fn on(&mut self, event: &WindowEvent) {
         match event {
@@ -56,16 +69,16 @@ impl Devices {
             WindowEvent::CursorMoved { position, .. } => self.move_pointer(*position),
             WindowEvent::CursorEntered { .. } => {
                 self.input.pointer_inside = true;
-                self.push_at_pointer("hover", "");
+                self.push_at_pointer("pointer_enter", "");
             }
             WindowEvent::CursorLeft { .. } => {
                 self.input.pointer_inside = false;
                 self.pointer_px = None;
-                self.push("leave", "", Vec::new());
+                self.push("pointer_leave", "", Vec::new());
             }
             WindowEvent::MouseInput { state, button, .. } => {
                 if let Some(name) = button_name(*button) {
-                    self.press(name, *state);
+                    self.press(name, *state == ElementState::Pressed);
                 }
             }
             WindowEvent::MouseWheel { delta, .. } => {
@@ -74,8 +87,117 @@ impl Devices {
                     MouseScrollDelta::PixelDelta(p) => (p.y / PX_PER_NOTCH) as f32,
                 };
             }
+            WindowEvent::Touch(touch) => self.touch(touch),
             WindowEvent::Focused(false) => self.release_all(),
             _ => {}
+        }
+    }
+
+    /// Puts the pointer somewhere on the picture (x right, y up, -1 to 1).
+    pub fn point(&mut self, at: Vec2) {
+        if at.is_finite() {
+            let [width, height] = self.size_px.map(|side| f64::from(side.max(1)));
+            self.move_pointer(PhysicalPosition {
+                x: 0.5 * (f64::from(at.x) + 1.0) * width,
+                y: 0.5 * (1.0 - f64::from(at.y)) * height,
+            });
+        }
+    }
+
+    /// The pointer has left the picture.
+    pub fn point_away(&mut self) {
+        if std::mem::take(&mut self.input.pointer_inside) {
+            self.pointer_px = None;
+            self.push("pointer_leave", "", Vec::new());
+        }
+    }
+
+    /// Presses or releases a mouse button by its name.
+    pub fn mouse_button(&mut self, name: &str, is_down: bool) {
+        self.press(name, is_down);
+    }
+
+    /// A key was struck, by the name that scripts use.
+    pub fn key(&mut self, name: &str) {
+        self.push("key", name, Vec::new());
+    }
+
+    /// Notches of the wheel, positive away from the user.
+    pub fn turn_wheel(&mut self, notches: f32) {
+        self.input.wheel += notches;
+    }
+
+    /// The gamepad's left stick, -1 to 1, y up.
+    pub fn stick(&mut self, stick: Vec2) {
+        self.input.stick = stick;
+    }
+
+    /// A gamepad's button by its name; pressing one is a key event too.
+    pub fn pad_button(&mut self, name: &'static str, is_down: bool) {
+        if !is_down {
+            self.buttons.remove(name);
+        } else if self.buttons.insert(name.to_owned()) {
+            self.push("key", name, Vec::new());
+        }
+    }
+
+    /// The gamepad was pulled out.
+    pub fn pad_lost(&mut self) {
+        self.input.stick = Vec2::ZERO;
+        self.buttons.retain(|name| !name.starts_with("pad_"));
+    }
+
+    /// A phone's turn against its first reading, degrees; `None` once it is gone.
+    pub fn gyro(&mut self, turn_deg: impl Into<Option<Vec3>>) {
+        self.input.gyro_deg = turn_deg.into();
+    }
+
+    /// Something that was sent from outside.
+    pub fn message(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// The target that the pointer is over.
+    pub fn over(&mut self, target: Option<u32>) {
+        self.input.over = target;
+    }
+
+    /// The pixel under the pointer, from the top left corner; `None` while it is outside.
+    #[must_use]
+    pub fn pointer_pixel(&self) -> Option<[u32; 2]> {
+        let at = self.pointer_px.filter(|_| self.input.pointer_inside)?;
+        let [width, height] = self.size_px;
+        let inside = at.x >= 0.0 && at.y >= 0.0;
+        let pixel = [at.x as u32, at.y as u32];
+        (inside && pixel[0] < width && pixel[1] < height).then_some(pixel)
+    }
+
+    /// The first finger is a pointer with a button that is down; when it is lifted the pointer goes
+    /// back to the middle.
+    fn touch(&mut self, touch: &Touch) {
+        let is_ours = *self.finger.get_or_insert(touch.id) == touch.id;
+        if !is_ours {
+            return;
+        }
+        match touch.phase {
+            TouchPhase::Started => {
+                // A finger does not travel between two touches.
+                self.pointer_px = None;
+                self.move_pointer(touch.location);
+                self.press(TOUCH, true);
+            }
+            TouchPhase::Moved => self.move_pointer(touch.location),
+            TouchPhase::Ended | TouchPhase::Cancelled => {
+                if touch.phase == TouchPhase::Cancelled {
+                    self.pressed_px = None;
+                }
+                self.press(TOUCH, false);
+                self.finger = None;
+                self.pointer_px = None;
+                self.input.pointer = Vec2::ZERO;
+                self.input.pointer_inside = false;
+                self.push("pointer_leave", "", Vec::new());
+            }
         }
     }
 
@@ -83,13 +205,14 @@ impl Devices {
     pub fn release_all(&mut self) {
         self.held.clear();
         self.buttons.clear();
+        self.finger = None;
         self.pressed_px = None;
     }
 
     /// The state now. Travel and wheel are those since the last [`Devices::step_done`].
     pub fn input(&mut self) -> &Input {
         let mut held: Vec<String> = self.held.values().cloned().collect();
-        held.extend(self.buttons.keys().map(|name| (*name).to_owned()));
+        held.extend(self.buttons.iter().cloned());
         held.sort_unstable();
         held.dedup();
         self.input.held = held;
@@ -126,13 +249,13 @@ impl Devices {
         .clamp(Vec2::NEG_ONE, Vec2::ONE);
     }
 
-    fn press(&mut self, name: &'static str, state: ElementState) {
-        if state == ElementState::Pressed {
-            self.buttons.insert(name, self.input.pointer);
+    fn press(&mut self, name: &str, is_down: bool) {
+        if is_down {
+            self.buttons.insert(name.to_owned());
             self.pressed_px = self.pointer_px;
             return;
         }
-        let was_held = self.buttons.remove(name).is_some();
+        let was_held = self.buttons.remove(name);
         let is_click = match (self.pressed_px.take(), self.pointer_px) {
             (Some(a), Some(b)) => (a.x - b.x).hypot(a.y - b.y) <= CLICK_TRAVEL_PX_MAX,
             _ => false,
@@ -251,6 +374,49 @@ mod tests {
         devices.on(&moved(120.0, 50.0));
         devices.on(&button(ElementState::Released));
         assert!(devices.take_events().is_empty(), "a drag is no click");
+    }
+
+    #[test]
+    fn a_finger_points_while_it_is_down_and_a_tap_is_a_click() {
+        let mut devices = Devices::default();
+        devices.resize([200, 100]);
+        let finger = |phase, x: f64, id| {
+            WindowEvent::Touch(Touch {
+                device_id: DeviceId::dummy(),
+                phase,
+                location: PhysicalPosition { x, y: 25.0 },
+                force: None,
+                id,
+            })
+        };
+        devices.take_events();
+        devices.on(&finger(TouchPhase::Started, 150.0, 1));
+        devices.on(&finger(TouchPhase::Started, 20.0, 2));
+        assert_eq!(
+            devices.input().pointer,
+            Vec2::new(0.5, 0.5),
+            "the first one"
+        );
+        assert_eq!(devices.input().held, ["touch"]);
+        assert_eq!(devices.pointer_pixel(), Some([150, 25]));
+        devices.on(&finger(TouchPhase::Ended, 151.0, 1));
+        assert_eq!(devices.input().pointer, Vec2::ZERO, "back to the middle");
+        assert!(!devices.input().pointer_inside && devices.pointer_pixel().is_none());
+        let kinds: Vec<String> = devices.take_events().into_iter().map(|e| e.kind).collect();
+        assert_eq!(kinds, ["click", "pointer_leave"]);
+    }
+
+    #[test]
+    fn a_pad_that_is_pulled_out_lets_go() {
+        let mut devices = Devices::default();
+        devices.stick(Vec2::new(0.5, -1.0));
+        devices.pad_button("pad_south", true);
+        devices.pad_button("pad_south", true);
+        assert_eq!(devices.take_events().len(), 1, "pressed once");
+        assert_eq!(devices.input().held, ["pad_south"]);
+        devices.pad_lost();
+        assert_eq!(devices.input().stick, Vec2::ZERO);
+        assert!(devices.input().held.is_empty());
     }
 
     #[test]

@@ -9,6 +9,7 @@
 use super::assets::AssetCache;
 use super::input::Devices;
 use super::overlay::Fault;
+use super::senses::Senses;
 use super::session::{SceneOptions, Session};
 use super::watch::{Change, ContentHash, Loaded, WatchSet};
 use crate::frame::{Event, Frame, Input};
@@ -86,6 +87,7 @@ pub struct Live {
     /// Loaded, and not yet in any submitted frame.
     fresh: Option<Version>,
     script_ms: f64,
+    senses: Senses,
     started: Instant,
 }
 
@@ -108,6 +110,7 @@ impl Live {
             next_waits: None,
             fresh: None,
             script_ms: 0.0,
+            senses: Senses::default(),
             started,
         }
     }
@@ -203,9 +206,19 @@ impl Live {
         }
     }
 
-    /// Makes the picture for `now`. False when there is none but the last.
-    pub fn step(&mut self, devices: &mut Devices, now: Instant) -> bool {
-        let events = devices.take_events();
+    /// Makes the picture for `now`. False when there is none but the last. `seen` is the target
+    /// under the pointer, where a picture has answered.
+    pub fn step(&mut self, devices: &mut Devices, seen: Option<Option<u32>>, now: Instant) -> bool {
+        let mut events = match seen {
+            Some(target) => {
+                let pointer = devices.input().pointer.as_dvec2().to_array();
+                self.senses.see(target, pointer)
+            }
+            None => Vec::new(),
+        };
+        let now_s = now.saturating_duration_since(self.started).as_secs_f64();
+        events.extend(self.senses.complete(devices.take_events(), now_s));
+        devices.over(self.senses.over());
         let Some(session) = self.current.as_mut().filter(|_| !self.is_halted) else {
             devices.step_done();
             return false;
@@ -318,7 +331,7 @@ impl Live {
             for (path, read) in session.watched() {
                 if path.is_dir() {
                     // A folder of splats is known by its manifest.
-                    for manifest in ["meta.json", "lod-meta.json"] {
+                    for manifest in ["meta.json", "lod-meta.json", "manifest.json"] {
                         set.files.insert(path.join(manifest), Loaded::Unknown);
                     }
                 } else {
@@ -468,7 +481,11 @@ pub fn looks_the_same(a: &Frame, b: &Frame) -> bool {
         && a.background == b.background
         && a.draws.len() == b.draws.len()
         && (a.draws.iter().zip(&b.draws)).all(|(a, b)| {
-            Arc::ptr_eq(&a.splats, &b.splats) && a.placement == b.placement && a.tint == b.tint
+            Arc::ptr_eq(&a.splats, &b.splats)
+                && a.placement == b.placement
+                && a.tint == b.tint
+                && a.pose == b.pose
+                && a.edits == b.edits
         })
 }
 

@@ -67,6 +67,12 @@ impl Kind {
     pub fn is_still(self) -> bool {
         self == Self::Png
     }
+
+    /// Shown again and again by whoever shows it.
+    #[must_use]
+    pub fn is_loop(self) -> bool {
+        matches!(self, Self::Gif | Self::Webp)
+    }
 }
 
 /// A file, or a sequence of them, being written.

@@ -1,25 +1,31 @@
 //! Playing a scene without a window, at a fixed step: `render`, `trace`, `bench`.
 //!
-//! Frame `k` lies at `from + k / fps` in f64, so nothing drifts. There is no input, budgets of the
-//! script are counted by work, and the raster method follows the adapter's type or the flag: the
+//! Frame `k` lies at `from + k / fps` in f64, so nothing drifts. Input comes from a log or there is
+//! none, budgets of the script are counted by work, and the raster method follows the adapter's type or the flag: the
 //! same build, adapter, driver and method give equal pictures every time.
 
 use super::assets::{AssetCache, LoadProgress};
 use super::interrupt;
 use super::movie::{Kind, Movie, write_png};
+use super::replay::{Log, Player};
 use super::session::{SceneOptions, Session};
 use super::{Usage, progress::Progress};
 use crate::camera::Camera;
-use crate::frame::{Frame, Input};
+use crate::frame::Frame;
 use crate::gpu::{Context, Packing, Picture, RasterMethod, Renderer, Settings, ShaderSource};
 use anyhow::{Context as _, bail};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Length of a scene that names none, seconds.
 pub const DURATION_DEFAULT_S: f64 = 10.0;
+
+/// Time in which eased motions of a scene have forgotten their start: twenty times the longest time
+/// constant of the avatars' gaze.
+const SETTLE_S: f64 = 4.0;
 
 /// How pictures are drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,15 +70,6 @@ impl DrawOptions {
             },
             depth: false,
         })
-    }
-
-    /// No input, for a picture of this size.
-    #[must_use]
-    pub fn no_input(&self) -> Input {
-        Input {
-            aspect: self.size[0] as f32 / self.size[1] as f32,
-            ..Input::default()
-        }
     }
 }
 
@@ -159,11 +156,10 @@ pub fn instants(span: Span, rate: Rate, duration_s: Option<f64>) -> Result<Vec<(
 
 /// A scene, and what draws it.
 pub struct Studio {
-    session: Session,
+    player: Player,
     context: Context,
     renderer: Renderer,
     size: [u32; 2],
-    input: Input,
     /// Time that finding, reading and running the scene took.
     loading: Duration,
 }
@@ -175,19 +171,16 @@ impl Studio {
     /// No such scene, a script that fails, no adapter, shaders that do not build.
     pub fn open(scene: &SceneOptions, draw: &DrawOptions) -> anyhow::Result<Self> {
         let start = Instant::now();
-        let mut session = Session::open(scene.clone(), offline_cache(), false)?;
-        let input = draw.no_input();
         // Before the adapter is woken: a mistake in a script should cost no second.
-        session.reload(0.0, &input)?;
+        let player = load(scene, draw.size, &offline_cache())?;
         let loading = start.elapsed();
         let context = Context::headless(draw.gpu)?;
         let renderer = Renderer::new(&context, &draw.settings()?)?;
         Ok(Self {
-            session,
+            player,
             context,
             renderer,
             size: draw.size,
-            input,
             loading,
         })
     }
@@ -197,7 +190,7 @@ impl Studio {
     /// # Errors
     /// The script or the adapter fails.
     pub fn picture(&mut self, t_s: f64) -> anyhow::Result<Shot> {
-        let frame = self.session.frame(t_s, &self.input)?;
+        let frame = self.player.frame(t_s)?;
         let (picture, stats) = self.renderer.picture(&self.context, &frame, self.size)?;
         Ok(Shot {
             keep_alpha: frame.background[3] < 1.0,
@@ -205,6 +198,31 @@ impl Studio {
             gpu_ms: stats.gpu_ms,
             sorted: stats.sorted,
         })
+    }
+
+    /// Loads the scene anew as a sequence that closes after `loop_s`, and returns the time to begin
+    /// at.
+    ///
+    /// # Errors
+    /// As [`Studio::open`].
+    fn close_after(&mut self, loop_s: f64) -> anyhow::Result<f64> {
+        let options = SceneOptions {
+            loop_s: Some(loop_s),
+            ..self.player.session().options().clone()
+        };
+        self.player = load(&options, self.size, self.player.session().cache())?;
+        Ok(self.preroll_s(loop_s))
+    }
+
+    /// Whole loops that a stepped scene runs before its first picture, so that what glides has
+    /// settled.
+    fn preroll_s(&self, loop_s: f64) -> f64 {
+        let is_stepped = (self.player.session().script()).is_some_and(|s| s.is_stepped());
+        if is_stepped {
+            (SETTLE_S / loop_s).ceil() * loop_s
+        } else {
+            0.0
+        }
     }
 
     fn about(&self) -> Map<String, Value> {
@@ -215,6 +233,18 @@ impl Studio {
         about.insert("size".into(), json!(self.size));
         about
     }
+}
+
+/// A scene that has loaded, with its input log.
+fn load(scene: &SceneOptions, size: [u32; 2], cache: &Arc<AssetCache>) -> anyhow::Result<Player> {
+    let log = match &scene.input {
+        Some(path) => Log::read(path)?,
+        None => Log::default(),
+    };
+    let session = Session::open(scene.clone(), Arc::clone(cache), false)?;
+    let mut player = Player::new(session, log, size);
+    player.load()?;
+    Ok(player)
 }
 
 /// One drawn picture.
@@ -264,7 +294,14 @@ pub fn render(
         None => None,
     };
     let mut studio = Studio::open(scene, draw)?;
-    let instants = instants(span, Rate::PerSecond(fps), studio.session.duration_s())?;
+    let rate = Rate::PerSecond(fps);
+    let instants = instants(span, rate, studio.player.session().duration_s())?;
+    let is_loop = kind.is_some_and(Kind::is_loop) && instants.len() > 1;
+    let preroll_s = if is_loop && scene.loop_s.is_none() {
+        studio.close_after(instants.len() as f64 / fps)?
+    } else {
+        scene.loop_s.map_or(0.0, |loop_s| studio.preroll_s(loop_s))
+    };
     if let (Some(path), true) = (
         output,
         instants.len() > 1 && kind.is_some_and(Kind::is_still),
@@ -283,7 +320,7 @@ pub fn render(
     let bar = Progress::new("rendering");
     for (done, &(number, t_s)) in instants.iter().enumerate() {
         interrupt::check()?;
-        let shot = studio.picture(t_s)?;
+        let shot = studio.picture(t_s + preroll_s)?;
         if let Some(movie) = &mut movie {
             movie.add(&shot.picture, number, shot.keep_alpha)?;
         }
@@ -331,11 +368,12 @@ pub fn render_sample(
         to_s: Some(SAMPLE_S),
     };
     let instants = instants(span, Rate::PerSecond(FPS), None)?;
+    let preroll_s = studio.close_after(SAMPLE_S)?;
     let mut movie = Movie::create(&animation, draw.size, FPS)?;
     let bar = Progress::new("rendering");
     for &(number, t_s) in &instants {
         interrupt::check()?;
-        let shot = studio.picture(t_s)?;
+        let shot = studio.picture(t_s + preroll_s)?;
         if number as usize == instants.len() / 2 {
             write_png(&still, &shot.picture, shot.keep_alpha)?;
         }
@@ -367,12 +405,10 @@ pub fn trace(
     rate: Rate,
     mut line: impl FnMut(&Value) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let mut session = Session::open(scene.clone(), offline_cache(), false)?;
-    let input = draw.no_input();
-    session.reload(0.0, &input)?;
-    for (_, t_s) in instants(span, rate, session.duration_s())? {
+    let mut player = load(scene, draw.size, &offline_cache())?;
+    for (_, t_s) in instants(span, rate, player.session().duration_s())? {
         interrupt::check()?;
-        let frame = session.frame(t_s, &input)?;
+        let frame = player.frame(t_s)?;
         line(&json!({
             "t": t_s,
             "camera": camera_json(&frame.camera),
@@ -415,7 +451,7 @@ pub fn bench(
 ) -> anyhow::Result<Value> {
     let mut studio = Studio::open(scene, draw)?;
     let start = Instant::now();
-    let frame = studio.session.frame(t_s, &studio.input)?;
+    let frame = studio.player.frame(t_s)?;
     studio.renderer.upload(&studio.context, &frame)?;
     let load_ms = (studio.loading + start.elapsed()).as_secs_f64() * 1e3;
     let target = offscreen(&studio.context, draw.size);
@@ -427,7 +463,7 @@ pub fn bench(
     for round in 0..=WARM_UP + count {
         interrupt::check()?;
         let start = Instant::now();
-        let frame = studio.session.frame(t_s, &studio.input)?;
+        let frame = studio.player.frame(t_s)?;
         let stats = studio
             .renderer
             .draw(&studio.context, &frame, draw.size, &target, OFFSCREEN)?;

@@ -4,9 +4,10 @@
 //! its device) ends here as "no picture this time": nothing panics, and the next frame tries again.
 //! A lost device is built anew with everything on it, a few times at most.
 
-use crate::frame::Frame;
+use crate::frame::{Frame, Hit, front_most};
 use crate::gpu::{self, Context, Picture, Renderer, Settings, ShaderSource, Stats};
 use anyhow::{Context as _, bail};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wgpu::CurrentSurfaceTexture as Current;
@@ -18,6 +19,9 @@ const REBUILDS_MAX: usize = 3;
 /// See [`REBUILDS_MAX`].
 const REBUILD_SPAN: Duration = Duration::from_secs(60);
 
+/// Pictures whose targets are remembered for an answer.
+const ASKED_MAX: usize = 16;
+
 /// Surface, device and renderer of one window.
 pub struct Screen {
     window: Arc<Window>,
@@ -28,6 +32,10 @@ pub struct Screen {
     /// The surface has to be configured before it gives out a picture.
     is_stale: bool,
     rebuilt_at: Vec<Instant>,
+    /// The pixel that the last picture was asked about.
+    asked_at: Option<[u32; 2]>,
+    /// Targets of the pictures whose answers may still come.
+    asked: VecDeque<(u64, Vec<Option<u32>>)>,
 }
 
 /// All that goes when the device goes.
@@ -71,6 +79,8 @@ impl Screen {
             size_px: [size.width, size.height],
             is_stale: true,
             rebuilt_at: Vec::new(),
+            asked_at: None,
+            asked: VecDeque::new(),
         })
     }
 
@@ -103,14 +113,41 @@ impl Screen {
         self.device.config.format.remove_srgb_suffix()
     }
 
+    /// The pixel that the last picture was asked about.
+    #[must_use]
+    pub fn asked_at(&self) -> Option<[u32; 2]> {
+        self.asked_at
+    }
+
+    /// What was under the pixel of the newest picture that has answered since the last call: a
+    /// target, or none. `None` while there is no answer.
+    pub fn take_hit(&mut self) -> Option<Option<Hit>> {
+        let Device {
+            context, renderer, ..
+        } = &mut self.device;
+        let touches = match renderer.take_touches(context) {
+            Ok(touches) => touches?,
+            // A device that is lost is seen to with the next frame.
+            Err(_) => return None,
+        };
+        while let Some((picture, targets)) = self.asked.pop_front() {
+            if picture == touches.picture {
+                return Some(front_most(&targets, touches.list));
+            }
+        }
+        None
+    }
+
     /// Draws `frame` and then whatever `over` paints on it, and presents both. `submitted` runs as
-    /// soon as the frame is with the device.
+    /// soon as the frame is with the device. Where the frame has targets, the picture is asked what
+    /// lies under the pixel `pointer`.
     ///
     /// # Errors
     /// Surface or device were lost and cannot be had again.
     pub fn present(
         &mut self,
         frame: &Frame,
+        pointer: Option<[u32; 2]>,
         over: impl FnOnce(&Context, &wgpu::TextureView, wgpu::TextureFormat),
         submitted: impl FnOnce(),
     ) -> anyhow::Result<Outcome> {
@@ -152,12 +189,22 @@ impl Screen {
         let Device {
             context, renderer, ..
         } = &mut self.device;
+        let pick_at = pointer.filter(|_| frame.has_targets());
+        renderer.set_pick(pick_at);
         let stats = match renderer.draw(context, frame, self.size_px, &view, format) {
             Ok(stats) => stats,
             // A device that is lost is seen to with the next frame.
             Err(_) if context.is_lost() => return Ok(Outcome::Skipped),
             Err(error) => return Ok(Outcome::Failed(error)),
         };
+        self.asked_at = pick_at;
+        if pick_at.is_some() {
+            self.asked.push_back((renderer.pictures(), frame.targets()));
+            // Answers come within a few pictures or, after a lost device, never.
+            while self.asked.len() > ASKED_MAX {
+                self.asked.pop_front();
+            }
+        }
         submitted();
         over(context, &view, format);
         self.window.pre_present_notify();
@@ -234,6 +281,7 @@ impl Screen {
         self.rebuilt_at.push(now);
         tracing::warn!("the graphics device was lost: building it anew");
         self.device = Device::new(&self.window, self.adapter, &self.settings)?;
+        self.asked.clear();
         self.is_stale = true;
         Ok(())
     }

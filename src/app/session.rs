@@ -49,8 +49,14 @@ pub struct SceneOptions {
     pub loop_s: Option<f64>,
     /// The person asked for less motion.
     pub reduced_motion: bool,
+    /// What comes in while it plays without a window, instead of a hand; see [`super::replay`].
+    pub input: Option<PathBuf>,
+    /// What the script finds in `stage.args`, besides what the host puts there.
+    pub args: serde_json::Map<String, serde_json::Value>,
     /// A folder whose scripts replace those of the library (`@stage/...`) of the same name.
     pub scripts: Option<PathBuf>,
+    /// Most bytes that an archive may hold unpacked, instead of the built-in limits.
+    pub unpacked_bytes_max: Option<u64>,
 }
 
 /// A camera for plain splat files; whatever is absent is up to the viewer script.
@@ -104,6 +110,8 @@ enum Source {
     Zip(PathBuf),
     /// Splats alone, played by the viewer.
     Plain(PathBuf),
+    /// A bundle, played by the avatar scene.
+    Avatar(PathBuf),
 }
 
 impl Session {
@@ -117,7 +125,8 @@ impl Session {
     /// Nothing there, a URL, an unknown built-in, a folder or file that holds no scene; camera flags
     /// for a scene that has its own camera ([`Usage`]).
     pub fn open(options: SceneOptions, cache: Arc<AssetCache>, live: bool) -> anyhow::Result<Self> {
-        let (source, entry) = resolve(&options.scene)?;
+        cache.limit_unpacked(options.unpacked_bytes_max);
+        let (source, entry) = resolve(&options.scene, options.unpacked_bytes_max)?;
         let is_plain = matches!(source, Source::Plain(_));
         if !is_plain && !options.camera.is_empty() {
             let scene = &options.scene;
@@ -128,11 +137,14 @@ impl Session {
         }
         let root = match &source {
             Source::Builtin((_, files)) => Root::Embedded(files),
-            Source::Plain(_) => Root::Embedded(viewer()?.1),
-            Source::Folder(path) | Source::Zip(path) => Root::Opened(formats::open(path)?),
+            Source::Plain(_) => Root::Embedded(player(builtin::VIEWER)?.1),
+            Source::Avatar(_) => Root::Embedded(player(builtin::AVATAR)?.1),
+            Source::Folder(path) | Source::Zip(path) => {
+                Root::Opened(formats::open_with_limit(path, options.unpacked_bytes_max)?)
+            }
         };
         let plain = match &source {
-            Source::Plain(path) => Some((plain_name(path), path.clone())),
+            Source::Plain(path) | Source::Avatar(path) => Some((plain_name(path), path.clone())),
             _ => None,
         };
         let turn = match &source {
@@ -161,7 +173,7 @@ impl Session {
             level: options.level,
             axes: options.axes,
         });
-        if let Source::Plain(path) = &source
+        if let Source::Plain(path) | Source::Avatar(path) = &source
             && !assets.cache.loads_behind()
         {
             assets.load_plain(path)?;
@@ -231,6 +243,17 @@ impl Session {
         }
     }
 
+    /// Runs the script's steps up to scene time `t_s`, as far as it has any.
+    ///
+    /// # Errors
+    /// A runtime error of the script.
+    pub fn advance_to(&mut self, t_s: f64, input: &Input) -> Result<(), script::Error> {
+        match &mut self.script {
+            Some(script) => script.advance_to(t_s - self.start_s, input),
+            None => Ok(()),
+        }
+    }
+
     /// Hands an event to the script.
     ///
     /// # Errors
@@ -239,6 +262,12 @@ impl Session {
         self.script
             .as_mut()
             .map_or(Ok(()), |script| script.event(event))
+    }
+
+    /// Where its splats come from.
+    #[must_use]
+    pub fn cache(&self) -> &Arc<AssetCache> {
+        &self.assets.cache
     }
 
     /// The options that this session was opened with.
@@ -311,7 +340,7 @@ impl Session {
             Source::Zip(path) => {
                 paths.insert(path.clone(), Loaded::Unknown);
             }
-            Source::Plain(path) => {
+            Source::Plain(path) | Source::Avatar(path) => {
                 if let (true, Ok(entries)) = (path.is_dir(), path.read_dir()) {
                     paths.extend(
                         entries
@@ -336,14 +365,21 @@ impl Session {
         match &self.source {
             Source::Builtin((name, _)) => format!("@{name}"),
             Source::Plain(_) => format!("@{}", builtin::VIEWER),
+            Source::Avatar(_) => format!("@{}", builtin::AVATAR),
             Source::Folder(path) | Source::Zip(path) => path.display().to_string(),
         }
     }
 
     /// `stage.args` for the script.
     fn args(&self) -> Result<serde_json::Value, script::Error> {
-        let Source::Plain(path) = &self.source else {
-            return Ok(json!({}));
+        let mut args = self.options.args.clone();
+        let path = match &self.source {
+            Source::Plain(path) => path,
+            Source::Avatar(path) => {
+                args.insert("file".to_owned(), json!(plain_name(path)));
+                return Ok(args.into());
+            }
+            _ => return Ok(args.into()),
         };
         let asset = self
             .assets
@@ -366,23 +402,21 @@ impl Session {
             let v = asset.axes.world_from_file() * Vec3::from_array(v.map(|c| c as f32));
             (self.turn * v).to_array().map(f64::from)
         };
-        let mut args = json!({
-            "file": plain_name(path),
-            "turn": self.turn.to_array(),
-        });
+        args.insert("file".to_owned(), json!(plain_name(path)));
+        args.insert("turn".to_owned(), json!(self.turn.to_array()));
         for (name, value) in [
             ("eye", camera.eye),
             ("target", camera.target),
             ("up", camera.up),
         ] {
             if let Some(v) = value {
-                args[name] = json!(world_from_given(v));
+                args.insert(name.to_owned(), json!(world_from_given(v)));
             }
         }
         if let Some(fov_deg) = camera.fov_deg {
-            args["fov"] = json!(fov_deg);
+            args.insert("fov".to_owned(), json!(fov_deg));
         }
-        Ok(args)
+        Ok(args.into())
     }
 }
 
@@ -413,8 +447,9 @@ fn log_line(level: &str, text: &str) {
     }
 }
 
-fn viewer() -> anyhow::Result<&'static Builtin> {
-    builtin::find(builtin::VIEWER).context("the viewer scene is not part of this build")
+/// The built-in scene that plays files of a kind.
+fn player(name: &str) -> anyhow::Result<&'static Builtin> {
+    builtin::find(name).with_context(|| format!("the scene @{name} is not part of this build"))
 }
 
 /// What the viewer script calls its file: a bare name, since a script sees no path of the machine.
@@ -430,7 +465,7 @@ fn plain_name(path: &Path) -> String {
 }
 
 /// Finds out what `scene` is: the source and the script's entry file.
-fn resolve(scene: &str) -> anyhow::Result<(Source, String)> {
+fn resolve(scene: &str, unpacked_bytes_max: Option<u64>) -> anyhow::Result<(Source, String)> {
     if let Some(name) = scene.strip_prefix('@') {
         let found = builtin::find(name).with_context(|| {
             let names: Vec<String> = builtin::BUILTINS
@@ -461,6 +496,9 @@ fn resolve(scene: &str) -> anyhow::Result<(Source, String)> {
         if let Some(entry) = ENTRIES.iter().find(|entry| path.join(entry).is_file()) {
             return Ok((Source::Folder(path), (*entry).to_owned()));
         }
+        if path.join("manifest.json").is_file() {
+            return Ok((Source::Avatar(path), viewer_entry()));
+        }
         let is_splats = ["lod-meta.json", "meta.json"]
             .iter()
             .any(|name| path.join(name).is_file());
@@ -468,7 +506,8 @@ fn resolve(scene: &str) -> anyhow::Result<(Source, String)> {
             return Ok((Source::Plain(path), viewer_entry()));
         }
         bail!(
-            "{scene}: this folder holds no scene.luau, and no meta.json or lod-meta.json of splats"
+            "{scene}: this folder holds no scene.luau, and no meta.json, lod-meta.json or \
+             manifest.json of splats"
         );
     }
     if !path.exists() {
@@ -486,9 +525,14 @@ fn resolve(scene: &str) -> anyhow::Result<(Source, String)> {
         return Ok((Source::Folder(folder), entry.unwrap_or_else(viewer_entry)));
     }
     if is_zip(&path) {
-        let container = formats::open(&path)?;
+        let container = formats::open_with_limit(&path, unpacked_bytes_max)?;
         if let Some(entry) = ENTRIES.iter().find(|entry| container.contains(entry)) {
             return Ok((Source::Zip(path), (*entry).to_owned()));
+        }
+        // By name too: the loader says what a broken bundle lacks.
+        let is_named = path.extension().is_some_and(|e| e == "splattie");
+        if is_named || container.contains("manifest.json") {
+            return Ok((Source::Avatar(path), viewer_entry()));
         }
     }
     Ok((Source::Plain(path), viewer_entry()))

@@ -8,7 +8,9 @@ use super::assets::AssetCache;
 use super::input::{Devices, key_name};
 use super::live::{Live, RELOAD, looks_the_same};
 use super::offline::DrawOptions;
+use super::osc::Osc;
 use super::overlay::{Action, Content, Fault, Overlay};
+use super::pads::Pads;
 use super::recent::Recent;
 use super::screen::{Outcome, Screen};
 use super::session::{CameraOptions, SceneOptions};
@@ -47,6 +49,8 @@ pub struct PlayOptions {
     pub watch: bool,
     /// At most this many pictures a second; `None` follows the monitor.
     pub fps_cap: Option<f64>,
+    /// UDP port on which OSC is listened for; `None` listens to nobody.
+    pub osc: Option<u16>,
 }
 
 /// There is no display to open a window on; a caller may render to files instead.
@@ -95,6 +99,8 @@ struct App {
     live: Live,
     loads: Loads,
     devices: Devices,
+    pads: Pads,
+    osc: Option<Osc>,
     watch: Option<Watch>,
     recent: Recent,
     view: Option<View>,
@@ -169,6 +175,7 @@ impl App {
         live.open(options.scene.clone(), devices.input(), Instant::now())?;
         recent.add(&options.scene.scene);
         let settings = options.draw.settings()?;
+        let osc = options.osc.map(Osc::listen).transpose()?;
         let app = Self {
             options,
             settings,
@@ -176,6 +183,8 @@ impl App {
             live,
             loads,
             devices,
+            pads: Pads::new(),
+            osc,
             watch,
             recent,
             view: None,
@@ -357,15 +366,33 @@ impl App {
             (None, None) => return,
         };
         self.due_at = now + wait;
-        self.live.step(&mut self.devices, now);
+        self.pads.poll(&mut self.devices);
+        if let Some(osc) = &mut self.osc {
+            osc.poll(&mut self.devices);
+        }
+        let seen = self.seen();
+        self.live.step(&mut self.devices, seen, now);
         let Some(view) = &self.view else {
             return;
         };
+        let asks_elsewhere = self.live.frame().has_targets()
+            && self.devices.pointer_pixel() != view.screen.asked_at();
+        self.must_draw |= asks_elsewhere;
         let is_same = (self.drawn.as_ref()).is_some_and(|d| looks_the_same(d, self.live.frame()));
         let overlay_due = view.overlay.redraw_at().is_some_and(|at| at <= now);
         if self.must_draw || !is_same || overlay_due || view.overlay.shows_figures() {
             self.draw();
         }
+    }
+
+    /// The target under the pointer, where that is known anew.
+    fn seen(&mut self) -> Option<Option<u32>> {
+        let hit = self.view.as_mut()?.screen.take_hit();
+        if self.devices.pointer_pixel().is_none() || !self.live.frame().has_targets() {
+            // Nothing is asked, so nobody answers.
+            return Some(None);
+        }
+        hit.map(|hit| hit.map(|hit| hit.target))
     }
 
     /// Draws the last good frame with the overlay over it.
@@ -402,6 +429,7 @@ impl App {
         let (live, overlay) = (&mut self.live, &mut view.overlay);
         let outcome = view.screen.present(
             &frame,
+            self.devices.pointer_pixel(),
             |context, target, format| {
                 if let Some(shapes) = &shapes {
                     overlay.paint(context, shapes, target, format);

@@ -3,14 +3,16 @@
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use splatstage::app::offline::{Rate, Span};
 use splatstage::app::{CameraOptions, DrawOptions, PlayOptions, SceneOptions};
+use splatstage::formats::AssetType;
+use splatstage::formats::splattie::{BundleOptions, FormatVersion};
 use splatstage::gpu::{Packing, RasterMethod};
 use splatstage::scene::Axes;
 use std::path::PathBuf;
 
 const SCENES: &str = "\
 A SCENE is a folder with scene.luau, a .stage file (a zip of such a folder), any splat file (.ply,
-.spz, .sog, .splat, .ksplat, .glb, lod-meta.json, a folder of SOG files), or a built-in scene:
-@hello, @viewer. Times are seconds; ranges do not include their end.";
+.spz, .sog, .splat, .ksplat, .glb, .splattie, lod-meta.json, a folder of SOG files), or a built-in
+scene: @hello, @viewer. Times are seconds; ranges do not include their end.";
 
 /// A native player and live-coding stage for Gaussian splats.
 #[derive(Debug, Parser)]
@@ -46,6 +48,7 @@ impl Args {
             Some(Command::Trace(args)) => args.json,
             Some(Command::Inspect(args)) => args.json,
             Some(Command::Convert(args)) => args.json,
+            Some(Command::Bundle(args)) => args.json,
             Some(Command::Bench(args)) => args.json,
             Some(Command::Doctor(args)) => args.json,
             Some(Command::Play(_) | Command::Completions { .. }) | None => false,
@@ -65,6 +68,7 @@ pub enum Command {
     Trace(TraceArgs),
     Inspect(InspectArgs),
     Convert(ConvertArgs),
+    Bundle(BundleArgs),
     Bench(BenchArgs),
     Doctor(DoctorArgs),
     /// Print a completion script for a shell.
@@ -106,6 +110,10 @@ pub struct PlayArgs {
     /// At most so many pictures a second [default: as many as the monitor shows].
     #[arg(long, value_name = "N", value_parser = positive)]
     pub fps_cap: Option<f64>,
+    /// Listen for OSC on this UDP port: /gyro x y z, /pointer x y, /event NAME. Whoever reaches the
+    /// port can send.
+    #[arg(long, value_name = "PORT")]
+    pub osc: Option<u16>,
 }
 
 impl PlayArgs {
@@ -117,6 +125,7 @@ impl PlayArgs {
             monitor: self.monitor,
             watch: !self.no_watch,
             fps_cap: self.fps_cap,
+            osc: self.osc,
         }
     }
 }
@@ -132,6 +141,8 @@ impl PlayArgs {
   splatstage render my-scene -o still.png --at 2.5
   splatstage render my-scene -o 'out/frame-%05d.png' --from 1 --to 3 --fps 25
   splatstage render @hello -o hello.mp4 --fps 60
+  splatstage render @avatar -o loop.webp --loop 6 --size 320x320 --background '#00000000'
+  splatstage render face.splattie -o smile.png --arg state=hover
   splatstage render @hello --json --frames 0..10        hashes only, nothing is written")]
 pub struct RenderArgs {
     /// What to draw.
@@ -148,6 +159,11 @@ pub struct RenderArgs {
     /// Pictures N from A on and before B, counted from time 0: picture k is at k / fps.
     #[arg(long, value_name = "A..B", value_parser = frames, conflicts_with_all = ["from", "to"])]
     pub frames: Option<(u64, u64)>,
+    /// A sequence that closes: ends after so many seconds as it began. GIF and WebP always close,
+    /// where the scene can.
+    #[arg(long = "loop", value_name = "SECONDS", value_parser = positive,
+          conflicts_with_all = ["at", "frames", "to"])]
+    pub loop_s: Option<f64>,
     /// Pictures a second.
     #[arg(long, default_value = "30", value_parser = positive)]
     pub fps: f64,
@@ -156,6 +172,8 @@ pub struct RenderArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
+    pub replay: ReplayFlags,
+    #[command(flatten)]
     pub flags: SceneFlags,
     #[command(flatten)]
     pub draw: DrawFlags,
@@ -163,6 +181,13 @@ pub struct RenderArgs {
 
 impl RenderArgs {
     pub fn span(&self, is_still: bool) -> Span {
+        if let Some(loop_s) = self.loop_s {
+            let from_s = self.span.from.unwrap_or(0.0);
+            return Span::Range {
+                from_s,
+                to_s: Some(from_s + loop_s),
+            };
+        }
         match (self.at, self.frames, self.span.is_given()) {
             (Some(t_s), ..) => Span::At(t_s),
             (None, Some((first, end)), _) => Span::Frames { first, end },
@@ -191,6 +216,8 @@ pub struct TraceArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
+    pub replay: ReplayFlags,
+    #[command(flatten)]
     pub flags: SceneFlags,
     #[command(flatten)]
     pub draw: DrawFlags,
@@ -210,9 +237,14 @@ pub struct InspectArgs {
     pub thumbnail: Option<PathBuf>,
     /// Print `format, version, count, sh_degree, bounds.min, bounds.max, non_finite, warnings[]`,
     /// for streamed scans also `levels[{level, count, present}]`; for a refused file
-    /// `{\"error\": {code, message, file, entry}}`.
+    /// `{\"error\": {code, message, file, entry}}`. For avatars also `format_version, asset_type,
+    /// bones[{name, parent, position}], weights, shapes[], states[], manifest`.
     #[arg(long)]
     pub json: bool,
+    /// Most that an archive may hold unpacked, instead of the built-in limits: bytes, or 4GiB,
+    /// 512MiB.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub max_unpacked: Option<u64>,
 }
 
 /// Write a splat file in another format, and say what is lost.
@@ -241,6 +273,84 @@ pub struct ConvertArgs {
     /// Print what was read, written and lost as JSON.
     #[arg(long)]
     pub json: bool,
+    /// Most that an archive may hold unpacked, instead of the built-in limits: bytes, or 4GiB,
+    /// 512MiB.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub max_unpacked: Option<u64>,
+}
+
+/// Make an avatar, a .splattie bundle, of a splat file and its bones, weights, shapes and states.
+///
+/// Inputs are files, told apart by what they hold: a splat file (PLY, compressed PLY, SPZ),
+/// bone_tree.json or skeleton.json, weights (JSON or LBSW), expression_basis.bin with
+/// expression_basis.json, states.json, a licence; or a folder of such files, as exporters write it;
+/// or a .splattie, whose parts the files named beside it replace. Rows are never reordered: weights
+/// and basis have to have as many as there are splats. What the program does not know is kept.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  splatstage bundle lam-export -o anna.splattie
+  splatstage bundle head.ply bone_tree.json lbs_weight_20k.json states.json -o head.splattie
+  splatstage bundle head.splattie new/states.json -o head.splattie
+  splatstage bundle head.splattie -o old.splattie --format-version 0.1.1")]
+pub struct BundleArgs {
+    /// Files, folders, or a bundle.
+    #[arg(value_name = "IN", required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// The bundle to write.
+    #[arg(short, long, value_name = "OUT.splattie")]
+    pub out: PathBuf,
+    /// What the avatar is [default: what a bundle says; else by the rig of skeleton.json, or head].
+    #[arg(long = "type", value_enum, value_name = "TYPE")]
+    pub asset_type: Option<AssetTypeName>,
+    /// Version to write: 0.1.0 and 0.1.1 hold the basis in f32, 0.2.0 and 0.3.0 in f16 [default:
+    /// that of a bundle; else 0.3.0].
+    #[arg(long, value_name = "VERSION")]
+    pub format_version: Option<FormatVersion>,
+    /// Under which licence it may be used.
+    #[arg(long, value_name = "TEXT")]
+    pub license: Option<String>,
+    /// Whom to name.
+    #[arg(long, value_name = "TEXT")]
+    pub attribution: Option<String>,
+    /// Who made it.
+    #[arg(long, value_name = "TEXT")]
+    pub author: Option<String>,
+    /// Print what was written, seen and lost as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Most that an archive may hold unpacked, instead of the built-in limits: bytes, or 4GiB,
+    /// 512MiB.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub max_unpacked: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum AssetTypeName {
+    /// A head: neck, jaw and eyes move.
+    Head,
+    /// A whole person.
+    Body,
+    /// Anything else with bones.
+    Object,
+}
+
+impl BundleArgs {
+    /// `now` is the present, for the fields that say when.
+    pub fn options(&self, now: String) -> BundleOptions {
+        BundleOptions {
+            asset_type: self.asset_type.map(|name| match name {
+                AssetTypeName::Head => AssetType::Head,
+                AssetTypeName::Body => AssetType::Body,
+                AssetTypeName::Object => AssetType::Object,
+            }),
+            version: self.format_version,
+            license: self.license.clone(),
+            attribution: self.attribution.clone(),
+            author: self.author.clone(),
+            now: Some(now),
+            unpacked_bytes_max: self.max_unpacked,
+        }
+    }
 }
 
 /// Measure one picture: time by stage, medians.
@@ -263,6 +373,8 @@ pub struct BenchArgs {
     /// bytes_per_splat, frames, load_ms`.
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub replay: ReplayFlags,
     #[command(flatten)]
     pub flags: SceneFlags,
     #[command(flatten)]
@@ -313,6 +425,26 @@ impl TraceArgs {
     }
 }
 
+/// What comes in where there is no hand.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Input")]
+pub struct ReplayFlags {
+    /// Input from a file: one JSON object a line with t (seconds) and any of pointer [x, y], press,
+    /// release, key, wheel, stick [x, y], gyro [x, y, z], message {name, values}.
+    #[arg(long, value_name = "LOG")]
+    pub input: Option<PathBuf>,
+}
+
+impl ReplayFlags {
+    /// The scene with this input.
+    pub fn applied(&self, scene: SceneOptions) -> SceneOptions {
+        SceneOptions {
+            input: self.input.clone(),
+            ..scene
+        }
+    }
+}
+
 /// Flags of every scene.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Scene")]
@@ -351,9 +483,29 @@ pub struct SceneFlags {
     /// Ask scenes for less motion: no floating, no blinking.
     #[arg(long)]
     pub reduced_motion: bool,
+    /// An argument for the script (`stage.args.NAME`): JSON, or text where it is none; may be repeated.
+    #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = argument)]
+    pub arguments: Vec<Argument>,
     /// A folder whose scripts replace those of the library (`@stage/...`) of the same name.
     #[arg(long, value_name = "DIR", env = "SPLATSTAGE_SCRIPTS")]
     pub scripts: Option<PathBuf>,
+    /// Most that an archive may hold unpacked, instead of the built-in limits: bytes, or 4GiB,
+    /// 512MiB.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub max_unpacked: Option<u64>,
+}
+
+/// One field of `stage.args`.
+#[derive(Clone, Debug)]
+pub struct Argument(String, serde_json::Value);
+
+fn argument(text: &str) -> Result<Argument, String> {
+    let (name, value) = text
+        .split_once('=')
+        .filter(|(name, _)| !name.is_empty())
+        .ok_or_else(|| format!("'{text}' is not NAME=VALUE"))?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+    Ok(Argument(name.to_owned(), value))
 }
 
 /// Newtypes keep clap from taking an array for a list of values.
@@ -388,7 +540,12 @@ impl SceneFlags {
             },
             loop_s: None,
             reduced_motion: self.reduced_motion,
+            input: None,
+            args: (self.arguments.iter())
+                .map(|Argument(name, value)| (name.clone(), value.clone()))
+                .collect(),
             scripts: self.scripts.clone(),
+            unpacked_bytes_max: self.max_unpacked,
         }
     }
 }
@@ -454,6 +611,21 @@ impl DrawFlags {
             shaders: self.shaders.clone(),
         }
     }
+}
+
+/// A number of bytes, with or without a unit of 1024.
+fn bytes(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u32); 4] = [("kib", 10), ("mib", 20), ("gib", 30), ("tib", 40)];
+    let lower = text.trim().to_ascii_lowercase();
+    let (number, shift) = UNITS
+        .iter()
+        .find_map(|(unit, shift)| Some((lower.strip_suffix(unit)?, *shift)))
+        .unwrap_or((&lower, 0));
+    let number = number.trim().parse::<u64>().ok();
+    number
+        .and_then(|number| number.checked_mul(1 << shift))
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| "expected bytes above 0, such as 4GiB, 512MiB or 1000000".to_owned())
 }
 
 fn finite(text: &str) -> Result<f64, String> {
@@ -543,6 +715,12 @@ mod tests {
         assert!(size("0x1").is_err() && size("640").is_err());
         assert_eq!(colour("#ff000080").map(|c| c.0[0]), Ok(1.0));
         assert!(colour("#12345").is_err() && colour("red").is_err());
+        assert_eq!(bytes("4GiB"), Ok(4 << 30));
+        assert_eq!(bytes("512 mib"), Ok(512 << 20));
+        assert_eq!(bytes("1000"), Ok(1000));
+        for wrong in ["0", "-1", "4GB", "1.5GiB", "", "99999999999TiB"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
         assert_eq!(frames("3..5"), Ok((3, 5)));
         assert!(frames("5..3").is_err());
     }

@@ -9,14 +9,15 @@ mod text;
 use anyhow::{Context as _, bail};
 pub use args::Args;
 use args::{
-    BenchArgs, Command, ConvertArgs, DoctorArgs, InspectArgs, PlayArgs, RenderArgs, TraceArgs,
+    BenchArgs, BundleArgs, Command, ConvertArgs, DoctorArgs, InspectArgs, PlayArgs, RenderArgs,
+    TraceArgs,
 };
 use clap::CommandFactory as _;
 use serde_json::{Value, json};
 use splatstage::app::progress::Progress;
 use splatstage::app::window::NoDisplay;
 use splatstage::app::{self, DrawOptions, SceneOptions, Usage, doctor, interrupt, movie, offline};
-use splatstage::formats::{ConvertOptions, LoadOptions};
+use splatstage::formats::{ConvertOptions, LoadOptions, splattie};
 use splatstage::{formats, script};
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::path::Path;
@@ -129,6 +130,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         Some(Command::Trace(args)) => trace(&args),
         Some(Command::Inspect(args)) => inspect(&args),
         Some(Command::Convert(args)) => convert(&args),
+        Some(Command::Bundle(args)) => bundle(&args),
         Some(Command::Bench(args)) => bench(&args),
         Some(Command::Doctor(args)) => run_doctor(&args),
         Some(Command::Completions { shell }) => {
@@ -179,7 +181,8 @@ fn play(args: &PlayArgs) -> anyhow::Result<()> {
 
 fn render(args: &RenderArgs) -> anyhow::Result<()> {
     interrupt::listen();
-    let scene = args.flags.options(&args.scene);
+    let mut scene = args.replay.applied(args.flags.options(&args.scene));
+    scene.loop_s = args.loop_s;
     let out = args.out.as_deref();
     let is_still = out
         .and_then(|path| movie::Kind::of(path).ok())
@@ -197,7 +200,7 @@ fn render(args: &RenderArgs) -> anyhow::Result<()> {
 
 fn trace(args: &TraceArgs) -> anyhow::Result<()> {
     interrupt::listen();
-    let scene = args.flags.options(&args.scene);
+    let scene = args.replay.applied(args.flags.options(&args.scene));
     let draw = args.draw.options();
     let span = args.span.span();
     if args.json {
@@ -217,7 +220,7 @@ fn trace(args: &TraceArgs) -> anyhow::Result<()> {
 
 fn bench(args: &BenchArgs) -> anyhow::Result<()> {
     interrupt::listen();
-    let scene = args.flags.options(&args.scene);
+    let scene = args.replay.applied(args.flags.options(&args.scene));
     let report = offline::bench(&scene, &args.draw.options(), args.at, args.count as usize)?;
     if args.json {
         print_json(&report)?;
@@ -254,7 +257,11 @@ fn inspect(args: &InspectArgs) -> anyhow::Result<()> {
     }
     let report = {
         let bar = Progress::new("loading");
-        let loaded = formats::load(file, &LoadOptions::default(), &|share| bar.set(share))?;
+        let options = LoadOptions {
+            unpacked_bytes_max: args.max_unpacked,
+            ..LoadOptions::default()
+        };
+        let loaded = formats::load(file, &options, &|share| bar.set(share))?;
         formats::inspect::report(&loaded)
     };
     if let Some(path) = thumbnail {
@@ -263,6 +270,7 @@ fn inspect(args: &InspectArgs) -> anyhow::Result<()> {
                 .to_str()
                 .context("the file's name is not Unicode")?
                 .to_owned(),
+            unpacked_bytes_max: args.max_unpacked,
             ..SceneOptions::default()
         };
         offline::thumbnail(&scene, &DrawOptions::of_size(THUMBNAIL_PX), path)?;
@@ -280,6 +288,7 @@ fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         load: LoadOptions {
             level: args.level,
             axes: args.axes,
+            unpacked_bytes_max: args.max_unpacked,
             ..LoadOptions::default()
         },
         to_axes: args.to_axes,
@@ -294,6 +303,36 @@ fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         "axes": converted.axes.to_string(),
         "warnings": converted.warnings,
         "lost": converted.lost,
+    });
+    if args.json {
+        print_json(&report)?;
+    } else {
+        print_text(&text::tree(&report))?;
+    }
+    Ok(())
+}
+
+fn bundle(args: &BundleArgs) -> anyhow::Result<()> {
+    // Whole seconds are enough for "made at".
+    let now = jiff::Timestamp::now().round(jiff::Unit::Second)?;
+    let options = args.options(now.to_string());
+    let bar = Progress::new("bundling");
+    let bundled = splattie::bundle(&args.inputs, &args.out, &options, &|share| bar.set(share))?;
+    let entries = bundled.entries.iter();
+    let entries: Vec<Value> = entries
+        .map(|(name, bytes)| json!({ "name": name, "bytes": bytes }))
+        .collect();
+    let report = json!({
+        "output": args.out,
+        "format_version": bundled.version,
+        "asset_type": bundled.asset_type.as_str(),
+        "count": bundled.count,
+        "bones": bundled.bones,
+        "weights": bundled.weights,
+        "shapes": bundled.shapes,
+        "entries": entries,
+        "warnings": bundled.warnings,
+        "lost": bundled.lost,
     });
     if args.json {
         print_json(&report)?;

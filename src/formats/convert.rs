@@ -6,9 +6,11 @@
 //! all: it is written beside its place and renamed.
 
 use super::{
-    Code, Error, Format, LoadOptions, Place, Progress, dot_splat, load, ply_write, sog_write, spz,
+    Avatar, Code, Error, Format, LoadOptions, Place, Progress, dot_splat, load, ply_write,
+    sog_write, spz,
 };
 use crate::scene::Axes;
+use crate::scene::body::Skin;
 use std::io::Write;
 use std::path::Path;
 
@@ -46,6 +48,13 @@ pub struct Converted {
 /// The writable format that a file name asks for.
 fn target(output: &Path, at: &Place) -> Result<Format, Error> {
     let name = output.to_string_lossy().to_ascii_lowercase();
+    if name.ends_with(".splattie") {
+        return Err(at.error(
+            Code::NotWritable,
+            "is not made by convert: `splatstage bundle IN... -o OUT.splattie` makes an avatar of \
+             a splat file and its bones, weights, shapes and states",
+        ));
+    }
     let found = [
         (".compressed.ply", None),
         (".ply", Some(Format::Ply)),
@@ -106,6 +115,9 @@ pub fn convert(
             file.splats.sh_degree
         ));
     }
+    if let Some(avatar) = &file.avatar {
+        lost.extend(lost_of_avatar(avatar));
+    }
     let splats = &file.splats;
     lost.extend(replace(output, &at, |out| match to {
         Format::Spz => spz::write(splats, out, &at, &rest),
@@ -124,8 +136,25 @@ pub fn convert(
     })
 }
 
+/// What splats without a body do not hold any more.
+fn lost_of_avatar(avatar: &Avatar) -> Vec<String> {
+    let body = &avatar.body;
+    let weights = body.skin.as_ref().map_or(0, Skin::len);
+    let states = avatar.states.as_ref().and_then(|s| s["states"].as_object());
+    [
+        (body.bones.len(), "bones"),
+        (weights, "rows of weights"),
+        (body.shapes.names.len(), "blendshapes"),
+        (states.map_or(0, serde_json::Map::len), "states"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, what)| format!("{what} of the avatar are left out: {count}"))
+    .collect()
+}
+
 /// Writes a file beside `output` and renames it into place.
-fn replace<T>(
+pub(crate) fn replace<T>(
     output: &Path,
     at: &Place,
     write: impl FnOnce(&mut dyn Write) -> Result<T, Error>,
@@ -152,4 +181,30 @@ fn replace<T>(
     file.persist(output)
         .map_err(|e| at.io("renaming into place", &e.error))?;
     Ok(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("old.bin");
+        std::fs::write(&path, b"old").expect("writes");
+        let at = Place::file("old.bin");
+        let failed: Result<(), Error> = replace(&path, &at, |out| {
+            out.write_all(b"half of the new")
+                .map_err(|e| at.io("writing", &e))?;
+            Err(at.error(Code::Io, "the disk is full"))
+        });
+        assert_eq!(failed.map_err(|e| e.code), Err(Code::Io));
+        assert_eq!(std::fs::read(&path).ok().as_deref(), Some(&b"old"[..]));
+        let left = std::fs::read_dir(folder.path()).expect("lists").count();
+        assert_eq!(left, 1, "the temporary file is gone");
+        let done = replace(&path, &at, |out| {
+            out.write_all(b"new").map_err(|e| at.io("w", &e))
+        });
+        assert!(done.is_ok() && std::fs::read(&path).is_ok_and(|bytes| bytes == b"new"));
+    }
 }

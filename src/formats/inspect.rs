@@ -1,11 +1,14 @@
 //! What `inspect` says about a file: facts as JSON, for people and programs.
 
-use super::{Error, Format, Loaded};
+use super::{Avatar, Error, Format, Loaded};
+use crate::scene::body::Skin;
 use serde_json::{Value, json};
 
 /// The facts: `format, version, count, sh_degree, axes, antialiased, bounds.min, bounds.max` (world
 /// space, `null` without a drawable splat), `non_finite, warnings[]`, and for streamed scans
-/// `levels[{level, count, present}]`, where `count` above is that of the finest level.
+/// `levels[{level, count, present}]`, where `count` above is that of the finest level. For avatars
+/// also `format_version, asset_type, bones[{name, parent, position}], weights` (rows of them),
+/// `shapes[], states[]` (names) `, manifest`.
 #[must_use]
 pub fn report(loaded: &Loaded) -> Value {
     let bounds = loaded.splats.bounds();
@@ -37,7 +40,34 @@ pub fn report(loaded: &Loaded) -> Value {
             .collect();
         facts["levels"] = Value::Array(levels);
     }
+    if let Some(avatar) = &loaded.avatar {
+        add_avatar(&mut facts, avatar);
+    }
     facts
+}
+
+fn add_avatar(facts: &mut Value, avatar: &Avatar) {
+    let bones = &avatar.body.bones;
+    let shown: Vec<Value> = bones
+        .iter()
+        .map(|bone| {
+            let parent = bone.parent.and_then(|p| bones.get(usize::from(p)));
+            json!({
+                "name": bone.name,
+                "parent": parent.map(|parent| &parent.name),
+                "position": bone.rest.to_array(),
+            })
+        })
+        .collect();
+    let states = avatar.states.as_ref().and_then(|s| s["states"].as_object());
+    let states: Vec<&String> = states.into_iter().flatten().map(|(name, _)| name).collect();
+    facts["format_version"] = avatar.manifest["formatVersion"].clone();
+    facts["asset_type"] = avatar.asset_type.as_str().into();
+    facts["bones"] = Value::Array(shown);
+    facts["weights"] = avatar.body.skin.as_ref().map_or(0, Skin::len).into();
+    facts["shapes"] = json!(avatar.body.shapes.names);
+    facts["states"] = json!(states);
+    facts["manifest"] = avatar.manifest.clone();
 }
 
 /// A refused file: `{"error": {"code", "message", "file", "entry"}}`.

@@ -39,6 +39,8 @@ pub(crate) mod sog;
 pub(crate) mod sog_write;
 pub mod splattie;
 pub(crate) mod splattie_basis;
+pub(crate) mod splattie_bundle;
+pub(crate) mod splattie_make;
 pub(crate) mod splattie_manifest;
 pub(crate) mod splattie_skeleton;
 pub(crate) mod splattie_states;
@@ -47,7 +49,7 @@ pub(crate) mod spz;
 pub(crate) mod values;
 
 use crate::scene::{Axes, Splats};
-pub use container::{Container, open};
+pub use container::{Container, open, open_with_limit};
 pub use convert::{ConvertOptions, Converted, convert};
 pub use detect::detect;
 pub use load::{load, load_in, read, read_in};

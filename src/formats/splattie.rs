@@ -6,10 +6,14 @@
 //! convention; nothing is turned. Optional files may be absent: without bones nothing but splats,
 //! without weights bones move nothing, without a basis there are no shapes, without states a script
 //! has its own. One file a part: [`super::splattie_manifest`], [`super::splattie_skeleton`],
-//! [`super::splattie_weights`], [`super::splattie_basis`], [`super::splattie_states`].
+//! [`super::splattie_weights`], [`super::splattie_basis`], [`super::splattie_states`]. Editing and
+//! saving is [`Bundle`], making one out of single files [`bundle()`].
 //!
 //! Source: FORMAT.md, the loader and its constants in affromero/splattie-widget, v0.1.0 to v0.3.0
 //! (MIT). Where the original is ambiguous or wrong this reader differs and says so at the place.
+
+pub use super::splattie_bundle::{Bundle, FormatVersion};
+pub use super::splattie_make::{BundleOptions, Bundled, bundle};
 
 use super::container::{RAISE_HINT, clean_name};
 use super::splattie_basis::{self, Basis};
@@ -200,11 +204,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The bytes of a named entry with the place for messages; `None` where none is named.
-    fn part(
-        &self,
-        named: Option<&Named>,
-        bytes_max: u64,
-    ) -> Result<Option<(Cow<'_, [u8]>, Place)>, Error> {
+    fn part(&self, named: Option<&Named>, bytes_max: u64) -> Result<Option<Part<'_>>, Error> {
         let Some(named) = named else {
             return Ok(None);
         };
@@ -334,6 +334,9 @@ impl<'a> Reader<'a> {
         }
     }
 }
+
+/// An entry's bytes, and where they are from.
+type Part<'a> = (Cow<'a, [u8]>, Place);
 
 /// For entries that are read as they are: the limits of [`Bounded`] alone count.
 const ENTRY_BYTES_MAX_ANY: u64 = u64::MAX;

@@ -353,12 +353,7 @@ fn pack(body: &Body, rows: Range<usize>) -> (Vec<u32>, Vec<u32>) {
             None => ([0; 4], [1.0, 0.0, 0.0, 0.0]),
         };
         let [a, b, c, d] = weights.map(|w| (w.clamp(0.0, 1.0) * 65_535.0).round() as u32);
-        row_words.extend([
-            first,
-            u32::from_le_bytes(bones),
-            a | b << 16,
-            c | d << 16,
-        ]);
+        row_words.extend([first, u32::from_le_bytes(bones), a | b << 16, c | d << 16]);
         for entry in body.shapes.row(row) {
             let [x, y, z] = entry.offset.map(|v| u32::from(v.to_bits()));
             entry_words.extend([x | y << 16, z | u32::from(entry.shape) << 16]);

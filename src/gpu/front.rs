@@ -219,8 +219,15 @@ impl Front {
     ) -> Result<FrontPipelines, Error> {
         let stages = (&self.deform, &self.pick);
         let layouts = &self.layouts;
-        Pipelines::new(&context.device, shaders, packing, residency, layouts, stages)
-            .map(FrontPipelines)
+        Pipelines::new(
+            &context.device,
+            shaders,
+            packing,
+            residency,
+            layouts,
+            stages,
+        )
+        .map(FrontPipelines)
     }
 
     /// Takes pipelines made by [`Front::rebuilt_pipelines`].
@@ -481,6 +488,13 @@ impl Front {
         Ok(())
     }
 
+    /// Asks about another pixel of the picture that was projected last.
+    pub fn write_pick(&self, context: &Context, view: &View) {
+        let at = std::mem::offset_of!(View, pick_px) as u64;
+        let bytes = bytemuck::bytes_of(&view.pick_px);
+        context.queue.write_buffer(&self.groups.uniforms, at, bytes);
+    }
+
     /// Lists the splats of `plan.view.pick_px`; the answer comes by [`Pick::take`].
     ///
     /// # Errors
@@ -505,9 +519,16 @@ impl Front {
             pass.set_pipeline(&self.pipelines.pick);
             pass.set_bind_group(2, &bindings, &[]);
             let arguments = &self.groups.arguments;
-            self.each_page(context, residency, frame, plan, &mut pass, |pass, _, index| {
-                pass.dispatch_workgroups_indirect(arguments, (PAGE_ARGUMENTS + index * 3) * 4);
-            })?;
+            self.each_page(
+                context,
+                residency,
+                frame,
+                plan,
+                &mut pass,
+                |pass, _, index| {
+                    pass.dispatch_workgroups_indirect(arguments, (PAGE_ARGUMENTS + index * 3) * 4);
+                },
+            )?;
         }
         self.pick.copy(&context.device, encoder);
         Ok(())

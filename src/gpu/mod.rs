@@ -319,7 +319,7 @@ impl Renderer {
         self.pictures
     }
 
-    /// Draws `frame` and waits for all splats that blend into pixel `at`.
+    /// Projects `frame` and waits for all splats that blend into each of `pixels`, without drawing.
     ///
     /// # Errors
     /// As [`Renderer::picture`].
@@ -328,22 +328,31 @@ impl Renderer {
         context: &Context,
         frame: &Frame,
         size: [u32; 2],
-        at: [u32; 2],
-    ) -> Result<Vec<Touch>, Error> {
-        let before = self.pick_at.replace(at);
-        let mut found = Vec::new();
-        // The list grows once where it was too short.
-        for _ in 0..2 {
-            self.front.pick.take(context, self.pictures, true)?;
-            let capacity = self.front.pick.capacity();
-            self.draw_until_it_fits(context, frame, size, None)?;
-            let touches = self.front.pick.take(context, self.pictures, true)?;
-            found = touches.map_or_else(Vec::new, |t| t.list);
-            if self.front.pick.capacity() == capacity {
-                break;
+        pixels: &[[u32; 2]],
+    ) -> Result<Vec<Vec<Touch>>, Error> {
+        // Earlier questions are not answered here, and this frame's survivors have to fit.
+        self.front.pick.take(context, self.pictures, true)?;
+        self.draw_until_it_fits(context, frame, size, None)?;
+        let mut plan = self.front.plan(context, &mut self.residency, frame, size)?;
+        let mut found = Vec::with_capacity(pixels.len());
+        for at in pixels {
+            // The list grows once where it was too short.
+            loop {
+                let capacity = self.front.pick.capacity();
+                plan.view.pick_px = at.map(|v| v as f32 + 0.5);
+                let mut encoder = context.device.create_command_encoder(&Default::default());
+                self.front.write_pick(context, &plan.view);
+                self.front
+                    .record_pick(context, &mut self.residency, frame, &plan, &mut encoder)?;
+                context.queue.submit([encoder.finish()]);
+                self.front.pick.request(self.pictures);
+                let touches = self.front.pick.take(context, self.pictures, true)?;
+                if self.front.pick.capacity() == capacity {
+                    found.push(touches.map_or_else(Vec::new, |t| t.list));
+                    break;
+                }
             }
         }
-        self.pick_at = before;
         Ok(found)
     }
 

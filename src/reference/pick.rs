@@ -13,7 +13,7 @@ use rayon::prelude::*;
 /// the picture.
 #[must_use]
 pub fn pick(frame: &Frame, size: [u32; 2], [x, y]: [u32; 2]) -> Option<Hit> {
-    crate::frame::front_most(frame, touches(frame, size, [x, y]))
+    crate::frame::front_most(&frame.targets(), touches(frame, size, [x, y]))
 }
 
 /// Every splat that blends into one pixel, in order of draw and row.

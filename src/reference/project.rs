@@ -104,8 +104,8 @@ pub fn project_one(draw: &SplatDraw, row: usize, view: &View, rules: &Rules) -> 
 
     let world_from_local = rotation(draw.placement.rotation.as_dquat());
     let placement_scale = f64::from(draw.placement.scale);
-    let p_world = draw.placement.translation.as_dvec3()
-        + world_from_local * (placement_scale * mean);
+    let p_world =
+        draw.placement.translation.as_dvec3() + world_from_local * (placement_scale * mean);
     let sight = p_world - view.eye;
     let p_view = view.view_from_world * sight;
     // A depth that is not a number is not in front either.
@@ -123,9 +123,8 @@ pub fn project_one(draw: &SplatDraw, row: usize, view: &View, rules: &Rules) -> 
         view.view_from_world * world_from_local * turn * rotation(splats.rotations[row].as_dquat());
     let covariance = covariance_px2(p_view, view_from_splat, deviations, view);
 
-    let mut opacity = f64::from(splats.opacities[row])
-        * f64::from(draw.tint[3])
-        * f64::from(edited.opacity);
+    let mut opacity =
+        f64::from(splats.opacities[row]) * f64::from(draw.tint[3]) * f64::from(edited.opacity);
     if splats.antialiased {
         opacity *= (covariance.det / covariance.det_dilated()).sqrt();
     }

@@ -234,7 +234,7 @@ pub enum Pivot {
 }
 
 /// A body in one moment: what renderers need, with nothing left to look up.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Pose {
     /// Row by row the splats' own.
     pub body: Arc<Body>,
@@ -242,6 +242,15 @@ pub struct Pose {
     pub motions: Vec<Rigid>,
     /// Coefficient of each blendshape.
     pub coefficients: Vec<f32>,
+}
+
+impl PartialEq for Pose {
+    /// Bodies are compared by identity: they are large and never change.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.body, &other.body)
+            && self.motions == other.motions
+            && self.coefficients == other.coefficients
+    }
 }
 
 impl Pose {

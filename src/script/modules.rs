@@ -16,10 +16,26 @@ use std::sync::Arc;
 const SOURCE_BYTES_MAX: usize = 4 << 20;
 
 /// The Lua standard library, by the path after `@stage/`.
-const STANDARD: [(&str, &str); 3] = [
+const STANDARD: [(&str, &str); 13] = [
+    ("avatar", include_str!("../../scripts/avatar.luau")),
+    (
+        "avatar_states",
+        include_str!("../../scripts/avatar_states.luau"),
+    ),
+    ("blink", include_str!("../../scripts/blink.luau")),
+    ("chance", include_str!("../../scripts/chance.luau")),
+    ("curves", include_str!("../../scripts/curves.luau")),
+    ("face", include_str!("../../scripts/face.luau")),
+    ("gaze", include_str!("../../scripts/gaze.luau")),
+    ("ghost", include_str!("../../scripts/ghost.luau")),
     ("light", include_str!("../../scripts/light.luau")),
     ("orbit", include_str!("../../scripts/orbit.luau")),
     ("shapes", include_str!("../../scripts/shapes.luau")),
+    (
+        "sphere_camera",
+        include_str!("../../scripts/sphere_camera.luau"),
+    ),
+    ("states", include_str!("../../scripts/states.luau")),
 ];
 
 /// Source files of one VM.

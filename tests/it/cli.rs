@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 /// The program, without a display and without the settings of whoever runs the tests.
-fn splatstage<I: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = I>) -> Command {
+pub fn splatstage<I: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = I>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_splatstage"));
     command
         .args(args)
@@ -38,7 +38,7 @@ fn check_code(args: &[&str], code: i32) -> Output {
 }
 
 #[track_caller]
-fn check_json(args: &[&str], code: i32) -> Value {
+pub fn check_json(args: &[&str], code: i32) -> Value {
     let output = check_code(args, code);
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|e| panic!("{args:?}: {e}: {}", text(&output.stdout)))
@@ -47,7 +47,7 @@ fn check_json(args: &[&str], code: i32) -> Value {
 /// Fails with `code`, one line on standard error that holds all of `words`, nothing on standard
 /// output.
 #[track_caller]
-fn check_refused(args: &[&str], code: i32, words: &[&str]) {
+pub fn check_refused(args: &[&str], code: i32, words: &[&str]) {
     let output = check_code(args, code);
     let message = text(&output.stderr);
     for word in words {

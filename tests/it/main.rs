@@ -2,9 +2,11 @@
 //! skip for a missing adapter or missing data into a failure.
 
 mod alloc;
+mod bodies;
 mod cli;
 mod formats;
 mod given;
+mod mind;
 mod motion;
 mod picture;
 mod reference;

@@ -1,0 +1,295 @@
+//! Input from a file instead of a hand: what happens when, in scene time, for `--input LOG`.
+//!
+//! A log is text, one JSON object a line: `t` (seconds, never falling) and any of `pointer` ([x, y],
+//! -1 to 1, y up, or null when it leaves), `press` and `release` (`mouse_left`, `touch`, ...), `key`
+//! (struck once), `wheel` (notches), `stick` ([x, y]), `gyro` ([x, y, z] degrees, or null), `message`
+//! ({name, values}). Empty lines and lines that start with `#` are skipped.
+//!
+//! A [`Player`] runs a scene under such a log. What the pointer is over is worked out by the CPU
+//! reference at a fixed [`LOOK_HZ`] of scene time, so that it depends neither on the machine nor on
+//! how many pictures are asked for.
+
+use super::input::Devices;
+use super::senses::Senses;
+use super::session::Session;
+use crate::frame::{Event, Frame, Input};
+use crate::{reference, script};
+use anyhow::{Context as _, bail};
+use glam::{Vec2, Vec3};
+use serde::Deserialize;
+use std::path::Path;
+
+/// How often a replay looks what the pointer is over, as a window does on most monitors.
+pub const LOOK_HZ: u32 = 60;
+/// Largest log that is read, bytes: hours of a moving pointer.
+const LOG_BYTES_MAX: u64 = 256 << 20;
+
+/// One line of a log.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    t: f64,
+    #[serde(default, deserialize_with = "given")]
+    pointer: Option<Option<[f32; 2]>>,
+    press: Option<String>,
+    release: Option<String>,
+    key: Option<String>,
+    wheel: Option<f32>,
+    stick: Option<[f32; 2]>,
+    #[serde(default, deserialize_with = "given")]
+    gyro: Option<Option<[f32; 3]>>,
+    message: Option<Message>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+struct Message {
+    name: String,
+    #[serde(default)]
+    values: Vec<f64>,
+}
+
+/// Tells `null` from a field that is not there.
+fn given<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}
+
+/// Everything that comes in, in order of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Log {
+    lines: Vec<Line>,
+}
+
+impl Log {
+    /// Reads a log from disk.
+    ///
+    /// # Errors
+    /// Not there, too large, or a line that says nothing understood: `file:line: why`.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        let shown = path.display();
+        let length = path
+            .metadata()
+            .with_context(|| format!("{shown}: cannot be read"))?
+            .len();
+        if length > LOG_BYTES_MAX {
+            bail!(
+                "{shown}: {length} bytes are more than the {LOG_BYTES_MAX} an input log may have"
+            );
+        }
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("{shown}: cannot be read"))?;
+        Self::parse(&text, &shown.to_string())
+    }
+
+    /// Reads a log; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// As [`Log::read`].
+    pub fn parse(text: &str, name: &str) -> anyhow::Result<Self> {
+        let mut lines: Vec<Line> = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let line: Line = serde_json::from_str(line).map_err(|error| {
+                // The column is right, the line would always be 1.
+                let why = error.to_string();
+                let why = why.split(" at line ").next().unwrap_or_default();
+                anyhow::anyhow!("{name}:{number}: {why}")
+            })?;
+            if lines.last().is_some_and(|before| line.t < before.t) {
+                bail!(
+                    "{name}:{number}: t falls to {} s; lines come in order of time",
+                    line.t
+                );
+            }
+            lines.push(line);
+        }
+        Ok(Self { lines })
+    }
+
+    /// True when nothing comes in.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+}
+
+/// A scene and the log that it runs under.
+pub struct Player {
+    session: Session,
+    log: Log,
+    /// Lines that have been taken in.
+    done: usize,
+    devices: Devices,
+    senses: Senses,
+    /// Looks that have been taken.
+    looks: u64,
+}
+
+impl Player {
+    /// A scene, its log (may be empty), and the size of the pictures, px.
+    #[must_use]
+    pub fn new(session: Session, log: Log, size: [u32; 2]) -> Self {
+        let mut devices = Devices::default();
+        devices.resize(size);
+        if log.is_empty() {
+            // Nobody is there: a scene sees no pointer and no event at all.
+            devices.take_events();
+        }
+        Self {
+            session,
+            log,
+            done: 0,
+            devices,
+            senses: Senses::default(),
+            looks: 0,
+        }
+    }
+
+    /// The scene.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Loads the scene.
+    ///
+    /// # Errors
+    /// As [`Session::reload`].
+    pub fn load(&mut self) -> Result<Frame, script::Error> {
+        let input = self.devices.input().clone();
+        self.session.reload(0.0, &input)
+    }
+
+    /// The frame at `t_s`. With a log, times must not go backwards.
+    ///
+    /// # Errors
+    /// A runtime error of the script.
+    pub fn frame(&mut self, t_s: f64) -> Result<Frame, script::Error> {
+        if !self.log.is_empty() {
+            loop {
+                let look_s = self.looks as f64 / f64::from(LOOK_HZ);
+                if look_s > t_s {
+                    break;
+                }
+                self.take_in(look_s)?;
+                self.look(look_s)?;
+                self.looks += 1;
+            }
+            self.take_in(t_s)?;
+        }
+        let frame = self.session.frame(t_s, self.devices.input())?;
+        self.devices.step_done();
+        Ok(frame)
+    }
+
+    /// Applies all lines up to `t_s`, each at its own time.
+    fn take_in(&mut self, t_s: f64) -> Result<(), script::Error> {
+        while let Some(line) = self.log.lines.get(self.done).filter(|line| line.t <= t_s) {
+            let line = line.clone();
+            self.done += 1;
+            self.session.advance_to(line.t, self.devices.input())?;
+            self.devices.step_done();
+            apply(&mut self.devices, &line);
+            let events = self.devices.take_events();
+            self.tell(events, line.t)?;
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, t_s: f64) -> Result<(), script::Error> {
+        let Some(pixel) = self.devices.pointer_pixel() else {
+            return self.saw(None);
+        };
+        let frame = self.session.frame(t_s, self.devices.input())?;
+        self.devices.step_done();
+        let hit = if frame.has_targets() {
+            reference::pick(&frame, self.devices.size_px(), pixel)
+        } else {
+            None
+        };
+        self.saw(hit.map(|hit| hit.target))
+    }
+
+    fn saw(&mut self, target: Option<u32>) -> Result<(), script::Error> {
+        let pointer = self.devices.input().pointer.as_dvec2().to_array();
+        self.devices.over(target);
+        let events = self.senses.see(target, pointer);
+        events
+            .iter()
+            .try_for_each(|event| self.session.event(event))
+    }
+
+    fn tell(&mut self, events: Vec<Event>, t_s: f64) -> Result<(), script::Error> {
+        let events = self.senses.complete(events, t_s);
+        events
+            .iter()
+            .try_for_each(|event| self.session.event(event))
+    }
+
+    /// The devices as they are.
+    pub fn input(&mut self) -> &Input {
+        self.devices.input()
+    }
+}
+
+fn apply(devices: &mut Devices, line: &Line) {
+    match line.pointer {
+        Some(Some([x, y])) => devices.point(Vec2::new(x, y)),
+        Some(None) => devices.point_away(),
+        None => {}
+    }
+    if let Some(name) = &line.press {
+        devices.mouse_button(name, true);
+    }
+    if let Some(name) = &line.release {
+        devices.mouse_button(name, false);
+    }
+    if let Some(name) = &line.key {
+        devices.key(name);
+    }
+    if let Some(notches) = line.wheel {
+        devices.turn_wheel(notches);
+    }
+    if let Some(stick) = line.stick {
+        devices.stick(Vec2::from(stick));
+    }
+    if let Some(gyro) = line.gyro {
+        devices.gyro(gyro.map(Vec3::from));
+    }
+    if let Some(message) = &line.message {
+        devices.message(Event {
+            kind: "message".to_owned(),
+            name: message.name.clone(),
+            values: message.values.clone(),
+            target: None,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_say_what_they_mean_or_where_they_are_wrong() {
+        let log =
+            "# a comment\n\n{\"t\": 0.5, \"pointer\": [0, 1]}\n{\"t\": 1, \"pointer\": null}\n";
+        let log = Log::parse(log, "a.log").unwrap();
+        assert_eq!(log.lines[0].pointer, Some(Some([0.0, 1.0])));
+        assert_eq!(log.lines[1].pointer, Some(None));
+        assert_eq!(log.lines[1].gyro, None);
+        let wrong = |text: &str| Log::parse(text, "a.log").unwrap_err().to_string();
+        assert!(wrong("{\"t\": 0}\n{\"t\": -1}").starts_with("a.log:2: t falls"));
+        assert!(
+            wrong("\n{\"t\": 0, \"pointr\": 1}").starts_with("a.log:2: unknown field `pointr`")
+        );
+        assert!(wrong("{}").starts_with("a.log:1: missing field `t`"));
+    }
+}
