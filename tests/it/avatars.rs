@@ -58,7 +58,11 @@ fn a_pointer_in_a_log_hovers_clicks_and_leaves() {
         assert_eq!(state(&mut player, 0.9), "idle", "{name}: beside it");
         assert_eq!(state(&mut player, 1.2), "hover", "{name}: over it");
         assert_eq!(state(&mut player, 2.2), "click", "{name}: clicked");
-        assert_eq!(state(&mut player, 2.9), "click", "{name}: held about a second");
+        assert_eq!(
+            state(&mut player, 2.9),
+            "click",
+            "{name}: held about a second"
+        );
         assert_eq!(state(&mut player, 3.6), "hover", "{name}: still over it");
         assert_eq!(state(&mut player, 5.5), "idle", "{name}: left");
     }
@@ -130,7 +134,11 @@ fn loops_close() {
             if let (Some(a), Some(b)) = (&a.pose, &b.pose) {
                 worst = worst.max(furthest(a, b));
             }
-            assert_eq!(before.draws[0].edits.len(), after.draws[0].edits.len(), "{name}");
+            assert_eq!(
+                before.draws[0].edits.len(),
+                after.draws[0].edits.len(),
+                "{name}"
+            );
             let start = &first[0].draws[0];
             moved = moved.max((start.placement.translation - a.placement.translation).length());
         }
@@ -162,7 +170,9 @@ fn equal_seeds_give_equal_pictures_and_others_blink_elsewhere() {
             "4", "--seed", seed,
         ])?;
         let frames = report["frames"].as_array()?.iter();
-        frames.map(|f| Some(f["hash"].as_str()?.to_owned())).collect()
+        frames
+            .map(|f| Some(f["hash"].as_str()?.to_owned()))
+            .collect()
     };
     let (Some(a), Some(b), Some(c)) = (hashes("1"), hashes("1"), hashes("2")) else {
         return;
@@ -177,19 +187,45 @@ fn loops_for_web_pages_keep_alpha() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name).to_str().expect("Unicode").to_owned();
+    let path = |name: &str| {
+        folder
+            .path()
+            .join(name)
+            .to_str()
+            .expect("Unicode")
+            .to_owned()
+    };
     for name in ["a.webp", "a.gif", "a-%02d.png"] {
         let out = path(name);
         let output = splatstage(&[
-            "render", "@avatar", "-o", &out, "--loop", "1", "--fps", "5", "--size", "64x64",
-            "--background", "#00000000",
+            "render",
+            "@avatar",
+            "-o",
+            &out,
+            "--loop",
+            "1",
+            "--fps",
+            "5",
+            "--size",
+            "64x64",
+            "--background",
+            "#00000000",
         ]);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
-    let still = image::open(path("a-00.png")).expect("the first of the sequence").to_rgba8();
+    let still = image::open(path("a-00.png"))
+        .expect("the first of the sequence")
+        .to_rgba8();
     assert!(Path::new(&path("a-04.png")).exists() && !Path::new(&path("a-05.png")).exists());
     assert_eq!(still.get_pixel(0, 0).0[3], 0, "nothing in the corner");
-    assert!(still.pixels().any(|p| p.0[3] == 255), "something in the middle");
+    assert!(
+        still.pixels().any(|p| p.0[3] == 255),
+        "something in the middle"
+    );
 }
 
 #[test]
@@ -197,7 +233,10 @@ fn a_state_that_is_not_there_and_a_bad_log_say_so() {
     let output = splatstage(&["trace", "@avatar", "--to", "0.1", "--arg", "state=nonsense"]);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("no state 'nonsense'") && text.contains("idle"), "{text}");
+    assert!(
+        text.contains("no state 'nonsense'") && text.contains("idle"),
+        "{text}"
+    );
     let folder = tempfile::tempdir().expect("a folder");
     let log = folder.path().join("a.log");
     std::fs::write(&log, "{\"t\": 0}\n{\"t\": 1, \"pointr\": [0, 0]}\n").expect("written");
