@@ -17,8 +17,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Most script time of one picture of one avatar, milliseconds. Measured: see the test that uses it.
-const LIMIT_MS: f64 = 0.3;
+/// Most script time of one picture of one avatar, milliseconds. It takes 0.1 on a processor that has
+/// nothing else to do; tests rarely have one to themselves.
+const LIMIT_MS: f64 = 0.5;
 
 /// Files of `tests/it/mind/`, by the name that `require` knows.
 const FILES: [(&str, &str); 5] = [
@@ -134,6 +135,7 @@ lua_tests! {
         avatars_have_places_and_minds_of_their_own
         a_mind_survives_a_reload
         a_loop_closes_in_everything
+        nothing_jumps_whatever_a_person_does
         pictures_between_steps_lie_between
         expression_keys_can_be_held
         layers_and_dimensions_reach_the_avatar
@@ -439,8 +441,8 @@ fn a_looped_avatar_closes() {
     ));
 }
 
-/// Least milliseconds of script for one picture at 60 Hz: four steps and a frame. Asked for while an
-/// avatar is in a transition, which costs most.
+/// Script time for one picture at 60 Hz: four steps and a frame, also in transitions, which cost most.
+/// The median: other programs take the processor away for longer than a picture, but not for most.
 #[test]
 fn a_picture_of_an_avatar_costs_little() {
     let Some(asset) = bundle("avatar/ict_head.splattie") else {
@@ -453,24 +455,20 @@ fn a_picture_of_an_avatar_costs_little() {
         pointer_inside: true,
         ..Input::default()
     };
-    let mut least_ms = f64::INFINITY;
-    let mut picture = 0;
-    for round in 0..20 {
-        let start = Instant::now();
-        for i in 0..60 {
-            picture += 1;
+    let mut times_ms: Vec<f64> = (1..=1200)
+        .map(|picture| {
             // A hover every half second, so that transitions and interruptions take part.
-            input.over = over.filter(|_| i % 30 < 10);
+            input.over = over.filter(|_| picture % 30 < 10);
             input.pointer.x = (picture as f32 * 0.01).sin();
             let t_s = f64::from(picture) / 60.0;
+            let start = Instant::now();
             script.advance_to(t_s, &input).unwrap();
             script.frame(t_s).unwrap();
-        }
-        let ms = start.elapsed().as_secs_f64() * 1e3 / 60.0;
-        if round > 0 {
-            least_ms = least_ms.min(ms);
-        }
-    }
-    eprintln!("{least_ms:.3} ms of script a picture");
-    assert!(least_ms < LIMIT_MS, "{least_ms} ms");
+            start.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    times_ms.sort_by(f64::total_cmp);
+    let median_ms = times_ms[times_ms.len() / 2];
+    eprintln!("{median_ms:.3} ms of script a picture");
+    assert!(median_ms < LIMIT_MS, "{median_ms} ms");
 }
