@@ -1,4 +1,4 @@
-//! The scenes that are part of the program: `@hello`, `@viewer`.
+//! The scenes that are part of the program: `@avatar`, `@hello`, `@viewer`.
 //!
 //! They are the files under `scenes/`, embedded, and generate their splats, so that nothing has to
 //! be downloaded. `splatstage scenes/hello` plays the same scene from disk with reloading.
@@ -8,6 +8,23 @@ pub type Builtin = (&'static str, &'static [(&'static str, &'static [u8])]);
 
 /// All built-in scenes.
 pub const BUILTINS: &[Builtin] = &[
+    (
+        AVATAR,
+        &[
+            (
+                "scene.luau",
+                include_bytes!("../../scenes/avatar/scene.luau"),
+            ),
+            (
+                "character.luau",
+                include_bytes!("../../scenes/avatar/character.luau"),
+            ),
+            (
+                "states.luau",
+                include_bytes!("../../scenes/avatar/states.luau"),
+            ),
+        ],
+    ),
     (
         "hello",
         &[(

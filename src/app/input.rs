@@ -392,7 +392,11 @@ mod tests {
         devices.take_events();
         devices.on(&finger(TouchPhase::Started, 150.0, 1));
         devices.on(&finger(TouchPhase::Started, 20.0, 2));
-        assert_eq!(devices.input().pointer, Vec2::new(0.5, 0.5), "the first one");
+        assert_eq!(
+            devices.input().pointer,
+            Vec2::new(0.5, 0.5),
+            "the first one"
+        );
         assert_eq!(devices.input().held, ["touch"]);
         assert_eq!(devices.pointer_pixel(), Some([150, 25]));
         devices.on(&finger(TouchPhase::Ended, 151.0, 1));

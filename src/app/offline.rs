@@ -236,11 +236,7 @@ impl Studio {
 }
 
 /// A scene that has loaded, with its input log.
-fn load(
-    scene: &SceneOptions,
-    size: [u32; 2],
-    cache: &Arc<AssetCache>,
-) -> anyhow::Result<Player> {
+fn load(scene: &SceneOptions, size: [u32; 2], cache: &Arc<AssetCache>) -> anyhow::Result<Player> {
     let log = match &scene.input {
         Some(path) => Log::read(path)?,
         None => Log::default(),

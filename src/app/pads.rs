@@ -121,6 +121,9 @@ mod tests {
         // Corners of square gates lie beyond the circle.
         assert!((without_dead_zone(Vec2::ONE).length() - 1.0).abs() < 1e-6);
         assert_eq!(without_dead_zone(Vec2::new(f32::NAN, 0.0)), Vec2::ZERO);
-        assert!(without_dead_zone(Vec2::X * 0.16).x < 0.02, "no jump at the edge");
+        assert!(
+            without_dead_zone(Vec2::X * 0.16).x < 0.02,
+            "no jump at the edge"
+        );
     }
 }

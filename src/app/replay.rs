@@ -76,7 +76,9 @@ impl Log {
             .with_context(|| format!("{shown}: cannot be read"))?
             .len();
         if length > LOG_BYTES_MAX {
-            bail!("{shown}: {length} bytes are more than the {LOG_BYTES_MAX} an input log may have");
+            bail!(
+                "{shown}: {length} bytes are more than the {LOG_BYTES_MAX} an input log may have"
+            );
         }
         let text =
             std::fs::read_to_string(path).with_context(|| format!("{shown}: cannot be read"))?;
@@ -101,7 +103,10 @@ impl Log {
                 anyhow::anyhow!("{name}:{number}: {why}")
             })?;
             if lines.last().is_some_and(|before| line.t < before.t) {
-                bail!("{name}:{number}: t falls to {} s; lines come in order of time", line.t);
+                bail!(
+                    "{name}:{number}: t falls to {} s; lines come in order of time",
+                    line.t
+                );
             }
             lines.push(line);
         }
@@ -216,12 +221,16 @@ impl Player {
         let pointer = self.devices.input().pointer.as_dvec2().to_array();
         self.devices.over(target);
         let events = self.senses.see(target, pointer);
-        events.iter().try_for_each(|event| self.session.event(event))
+        events
+            .iter()
+            .try_for_each(|event| self.session.event(event))
     }
 
     fn tell(&mut self, events: Vec<Event>, t_s: f64) -> Result<(), script::Error> {
         let events = self.senses.complete(events, t_s);
-        events.iter().try_for_each(|event| self.session.event(event))
+        events
+            .iter()
+            .try_for_each(|event| self.session.event(event))
     }
 
     /// The devices as they are.
@@ -270,14 +279,17 @@ mod tests {
 
     #[test]
     fn lines_say_what_they_mean_or_where_they_are_wrong() {
-        let log = "# a comment\n\n{\"t\": 0.5, \"pointer\": [0, 1]}\n{\"t\": 1, \"pointer\": null}\n";
+        let log =
+            "# a comment\n\n{\"t\": 0.5, \"pointer\": [0, 1]}\n{\"t\": 1, \"pointer\": null}\n";
         let log = Log::parse(log, "a.log").unwrap();
         assert_eq!(log.lines[0].pointer, Some(Some([0.0, 1.0])));
         assert_eq!(log.lines[1].pointer, Some(None));
         assert_eq!(log.lines[1].gyro, None);
         let wrong = |text: &str| Log::parse(text, "a.log").unwrap_err().to_string();
         assert!(wrong("{\"t\": 0}\n{\"t\": -1}").starts_with("a.log:2: t falls"));
-        assert!(wrong("\n{\"t\": 0, \"pointr\": 1}").starts_with("a.log:2: unknown field `pointr`"));
+        assert!(
+            wrong("\n{\"t\": 0, \"pointr\": 1}").starts_with("a.log:2: unknown field `pointr`")
+        );
         assert!(wrong("{}").starts_with("a.log:1: missing field `t`"));
     }
 }

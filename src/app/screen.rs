@@ -199,8 +199,7 @@ impl Screen {
         };
         self.asked_at = pick_at;
         if pick_at.is_some() {
-            self.asked
-                .push_back((renderer.pictures(), frame.targets()));
+            self.asked.push_back((renderer.pictures(), frame.targets()));
             // Answers come within a few pictures or, after a lost device, never.
             while self.asked.len() > ASKED_MAX {
                 self.asked.pop_front();

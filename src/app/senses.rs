@@ -98,12 +98,30 @@ mod tests {
     fn two_quick_clicks_on_one_target_are_a_double_click() {
         let mut senses = Senses::default();
         senses.see(Some(3), [0.0; 2]);
-        assert_eq!(kinds(&senses.complete(vec![click()], 1.0)), [("click", Some(3))]);
+        assert_eq!(
+            kinds(&senses.complete(vec![click()], 1.0)),
+            [("click", Some(3))]
+        );
         let second = senses.complete(vec![click()], 1.3);
-        assert_eq!(kinds(&second), [("click", Some(3)), ("double_click", Some(3))]);
-        assert_eq!(kinds(&senses.complete(vec![click()], 1.4)), [("click", Some(3))], "third");
-        assert_eq!(kinds(&senses.complete(vec![click()], 3.0)), [("click", Some(3))], "late");
+        assert_eq!(
+            kinds(&second),
+            [("click", Some(3)), ("double_click", Some(3))]
+        );
+        assert_eq!(
+            kinds(&senses.complete(vec![click()], 1.4)),
+            [("click", Some(3))],
+            "third"
+        );
+        assert_eq!(
+            kinds(&senses.complete(vec![click()], 3.0)),
+            [("click", Some(3))],
+            "late"
+        );
         senses.see(None, [0.0; 2]);
-        assert_eq!(kinds(&senses.complete(vec![click()], 3.1)), [("click", None)], "elsewhere");
+        assert_eq!(
+            kinds(&senses.complete(vec![click()], 3.1)),
+            [("click", None)],
+            "elsewhere"
+        );
     }
 }

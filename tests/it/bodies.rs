@@ -455,7 +455,10 @@ fn answers_are_at_most_two_pictures_old_and_a_dark_thing_on_black_is_hit() {
             answers += 1;
             let age = renderer.pictures() - touches.picture;
             assert!(age <= PICK_AGE_MAX, "{age} pictures old");
-            assert_eq!(front_most(&frame.targets(), touches.list).map(|h| h.target), Some(1));
+            assert_eq!(
+                front_most(&frame.targets(), touches.list).map(|h| h.target),
+                Some(1)
+            );
         }
     }
     assert!(answers >= 9, "{answers} answers to 12 pictures");
