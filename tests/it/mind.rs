@@ -52,27 +52,28 @@ impl Assets for Nothing {
 /// Level and text of what a script said.
 type Lines = Rc<RefCell<Vec<(String, String)>>>;
 
+/// A scene of the given files, in a VM of its own, and what it says.
 #[track_caller]
-fn load(scene: &str, args: Json, handed_over: Option<Json>) -> (Script, Lines) {
+fn load_files(
+    files: BTreeMap<String, String>,
+    assets: Arc<dyn Assets>,
+    args: Json,
+    loop_s: Option<f64>,
+) -> (Script, Lines) {
     let lines = Lines::default();
     let said = lines.clone();
-    let mut files: BTreeMap<String, String> = FILES
-        .iter()
-        .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
-        .collect();
-    files.insert("scene.luau".into(), scene.into());
     let setup = Setup {
         name: "mind".into(),
         entry: "scene.luau".into(),
         files: Arc::new(Memory(files)),
-        assets: Arc::new(Nothing),
+        assets,
         seed: 1,
         live: false,
         args,
-        loop_s: None,
+        loop_s,
         reduced_motion: false,
         library: None,
-        handed_over,
+        handed_over: None,
         log: Rc::new(move |level, text| said.borrow_mut().push((level.into(), text.into()))),
     };
     match Script::load(setup) {
@@ -84,11 +85,10 @@ fn load(scene: &str, args: Json, handed_over: Option<Json>) -> (Script, Lines) {
 /// Runs a function of a file and returns the lines that it logged.
 #[track_caller]
 fn run(file: &str, test: &str) -> Vec<(String, String)> {
-    let (_, lines) = load(
-        &format!("require('./{file}').{test}() return {{}}"),
-        Json::Null,
-        None,
-    );
+    let scene = format!("require('./{file}').{test}() return {{}}");
+    let files = FILES.map(|(name, text)| (name.to_owned(), text.to_owned()));
+    let files = files.into_iter().chain([("scene.luau".into(), scene)]);
+    let (_, lines) = load_files(files.collect(), Arc::new(Nothing), Json::Null, None);
     lines.take()
 }
 
@@ -234,31 +234,10 @@ fn bundle(relative: &str) -> Option<Asset> {
 /// The scene `@avatar` with a bundle.
 #[track_caller]
 fn play(asset: &Asset, mut args: Json, loop_s: Option<f64>) -> (Script, Lines) {
-    let lines = Lines::default();
-    let said = lines.clone();
     args["file"] = json!("hero.splattie");
     let scene = include_str!("../../scenes/avatar/scene.luau");
-    let setup = Setup {
-        name: "scenes/avatar".into(),
-        entry: "scene.luau".into(),
-        files: Arc::new(Memory(BTreeMap::from([(
-            "scene.luau".into(),
-            scene.into(),
-        )]))),
-        assets: Arc::new(Bundle(asset.clone())),
-        seed: 1,
-        live: false,
-        args,
-        loop_s,
-        reduced_motion: false,
-        library: None,
-        handed_over: None,
-        log: Rc::new(move |level, text| said.borrow_mut().push((level.into(), text.into()))),
-    };
-    match Script::load(setup) {
-        Ok(script) => (script, lines),
-        Err(e) => panic!("{e}\n{}", e.error.traceback),
-    }
+    let files = BTreeMap::from([("scene.luau".into(), scene.into())]);
+    load_files(files, Arc::new(Bundle(asset.clone())), args, loop_s)
 }
 
 fn pose_of(frame: &Frame) -> &Pose {
@@ -392,7 +371,7 @@ fn keys_hold_states_and_less_motion_is_asked_for() {
         script.advance_to(t_s, &Input::default()).unwrap();
         script.frame(t_s).unwrap().state.unwrap()
     };
-    // By name: click, hover, idle.
+    // Idle, hover, click, then the others by name.
     script.event(&key("2")).unwrap();
     assert_eq!(state(&mut script, 5.0), "hover");
     script.event(&key("0")).unwrap();
@@ -439,6 +418,51 @@ fn a_looped_avatar_closes() {
         later.draws[0].placement.translation,
         placed[0].translation
     ));
+}
+
+#[test]
+fn the_built_in_character_has_a_mind() {
+    let files = [
+        ("scene.luau", include_str!("../../scenes/avatar/scene.luau")),
+        (
+            "character.luau",
+            include_str!("../../scenes/avatar/character.luau"),
+        ),
+        (
+            "states.luau",
+            include_str!("../../scenes/avatar/states.luau"),
+        ),
+    ];
+    let files = files.map(|(name, text)| (name.to_owned(), text.to_owned()));
+    let (mut script, lines) = load_files(files.into(), Arc::new(Nothing), json!({}), None);
+    let mut states = BTreeSet::new();
+    for number in 1..=9 {
+        let key = Event {
+            kind: "key".into(),
+            name: number.to_string(),
+            values: Vec::new(),
+            target: None,
+        };
+        script.event(&key).unwrap();
+        let t_s = f64::from(number) * 2.0;
+        script.advance_to(t_s, &Input::default()).unwrap();
+        let frame = script.frame(t_s).unwrap();
+        // Floating round its place, posed, with the bones that it was made with and no others.
+        assert!(frame.draws[0].placement.translation.length() < 0.01);
+        let names: Vec<&str> = pose_of(&frame)
+            .body
+            .bones
+            .iter()
+            .map(|b| b.name.as_str())
+            .collect();
+        assert!(
+            names.contains(&"tail") && !names.contains(&"browL"),
+            "{names:?}"
+        );
+        states.extend(frame.state);
+    }
+    assert!(states.len() >= 5 && states.contains("sleepy"), "{states:?}");
+    assert!(warnings(&lines.borrow()).is_empty(), "{lines:?}");
 }
 
 /// Script time for one picture at 60 Hz: four steps and a frame, also in transitions, which cost most.
