@@ -46,7 +46,8 @@
 //!   frequency, damping, dt)`, `spline{p1, p2, ..., closed}` with `:at(u)`, `:tangent(u)`, `.length`,
 //!   `track(rate, count, function(t, i))` with `:at(t)`, `.duration`.
 //! - `log.info`, `log.warn`, `log.error`, `print`.
-//! - `require('./x')` inside the scene, `require('@stage/x')` for the library in `scripts/`.
+//! - `require('./x')` inside the scene, `require('@stage/x')` for the library in `scripts/`: `avatar`
+//!   (made of `states`, `ghost`, `blink`, `gaze`, `face`, `sphere_camera`), `orbit`, `shapes`, `light`.
 //!
 //! `math.random` depends on the seed and on what is being asked (t, step, event), on nothing else.
 
