@@ -86,6 +86,18 @@ impl SplatDraw {
     }
 }
 
+/// Something that happens at an instant, for whoever plays sound or writes it down: a footstep, a
+/// click, a cue of the author's own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cue {
+    /// Scene time, seconds.
+    pub t_s: f64,
+    /// What happens: `footstep`, `click`, ...
+    pub kind: String,
+    /// Whatever else is known of it (`side`, `surface`, ...), plain values.
+    pub fields: serde_json::Map<String, serde_json::Value>,
+}
+
 /// One splat's part in one pixel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Touch {

@@ -380,7 +380,7 @@ mod tests {
             ..Body::default()
         };
         assert_eq!(split(&body, 0..5, 4), [0..2, 2..4, 4..5]);
-        assert_eq!(split(&body, 1..3, 100), [1..3]);
+        assert_eq!(split(&body, 1..3, 100), vec![1..3; 1]);
         assert_eq!(split(&body, 2..2, 100), Vec::<Range<usize>>::new());
         let (rows, entries) = pack(&body, 3..5);
         assert_eq!(rows.len(), 3 * ROW_WORDS);

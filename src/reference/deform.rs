@@ -44,8 +44,8 @@ pub fn deform(pose: &Pose, row: usize, rest: DVec3) -> Deformed {
         let half = motion.translation.as_dvec3() * 0.5;
         let shift = DQuat::from_xyzw(half.x, half.y, half.z, 0.0) * turn;
         let sign = if real.dot(turn) < 0.0 { -1.0 } else { 1.0 };
-        real = real + turn * (sign * f64::from(weight));
-        dual = dual + shift * (sign * f64::from(weight));
+        real += turn * (sign * f64::from(weight));
+        dual += shift * (sign * f64::from(weight));
     }
     let length = real.length();
     let is_blend = length > 1e-6;

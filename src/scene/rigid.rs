@@ -97,8 +97,8 @@ pub fn blend(motions: impl IntoIterator<Item = (f32, Rigid)>) -> Rigid {
         } else {
             weight
         };
-        real = real + part.real * weight;
-        dual = dual + part.dual * weight;
+        real += part.real * weight;
+        dual += part.dual * weight;
     }
     let length = real.length();
     let has_weight = length > 1e-6;
