@@ -215,6 +215,7 @@ impl Session {
             live: self.live,
             args,
             loop_s: self.options.loop_s,
+            aspect: input.aspect,
             reduced_motion: self.options.reduced_motion,
             library: (self.library.as_ref()).map(|(_, files)| Arc::clone(files) as Arc<dyn Files>),
             handed_over,

@@ -34,7 +34,7 @@
 //!   rotations, sh, name]}` (buffers of f32, lists, or one value for all), `builder([n])` with
 //!   `:add(position, scale, colour[, opacity[, facing[, along]]])` and `:build([name])`,
 //!   `rig(handle, {bones, weights, shapes})`, all while loading; `framing([handle])`, `args`, `seed`,
-//!   `loop` (s or nil), `reduced_motion`.
+//!   `loop` (s or nil), `aspect` (of the first picture), `reduced_motion`.
 //! - Handles: `position`, `rotation`, `scale`, `tint`, `visible`, `pickable`; `name` and `count` to
 //!   read. Avatars also: `bones`, `shapes`, `states`, `manifest`, `asset_type` to read, `pivot`,
 //!   `:bone(name)`, `:shape(name)`, `:set_shape(name, value)`, `:set_shapes{...}`, and while loading
@@ -178,6 +178,8 @@ pub struct Setup {
     pub args: serde_json::Value,
     /// Length after which a sequence of pictures has to close (`stage.loop`), seconds.
     pub loop_s: Option<f64>,
+    /// Width over height of the pictures while loading (`stage.aspect`); `input.aspect` follows it.
+    pub aspect: f32,
     /// The person asked for less motion (`stage.reduced_motion`).
     pub reduced_motion: bool,
     /// Files that stand in for those of the library of the same name.

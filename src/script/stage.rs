@@ -27,6 +27,7 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>, args_json: &serde_json::Value) -
     stage.raw_set("args", super::plain::to_lua(lua, given, true)?)?;
     stage.raw_set("seed", host.seed as f64)?;
     stage.raw_set("loop", host.loop_s)?;
+    stage.raw_set("aspect", host.aspect)?;
     stage.raw_set("reduced_motion", host.reduced_motion)?;
 
     let own = host.clone();

@@ -60,6 +60,7 @@ pub(super) struct Host {
     pub splats: Quota,
     pub seed: u64,
     pub loop_s: Option<f64>,
+    pub aspect: f32,
     pub reduced_motion: bool,
     failure: RefCell<Option<Error>>,
     /// `name/entry`, for errors that have no line of their own.
@@ -153,6 +154,7 @@ impl Vm {
             splats: splats::quota(),
             seed: setup.seed,
             loop_s: setup.loop_s,
+            aspect: setup.aspect,
             reduced_motion: setup.reduced_motion,
             failure: RefCell::new(None),
             entry: format!("{}/{}", setup.name.trim_end_matches('/'), setup.entry),

@@ -102,6 +102,7 @@ impl Given {
             live: self.live,
             args: self.args.clone(),
             loop_s: None,
+            aspect: 16.0 / 9.0,
             reduced_motion: false,
             library: None,
             handed_over: self.handed_over.clone(),
