@@ -11,7 +11,7 @@ struct Part {
     unused: u32,
 }
 
-@group(0) @binding(0) var<uniform> part: Part;
+@group(0) @binding(0) var<storage, read> part: Part;
 // A row: first entry of its shapes, four bones (a byte each), their weights (16 bits each). One row
 // more than there are splats closes the last one.
 @group(0) @binding(1) var<storage, read> rows: array<vec4<u32>>;

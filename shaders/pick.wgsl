@@ -3,7 +3,7 @@
 // Joined with: shared/types.
 
 @group(0) @binding(0) var<uniform> view: View;
-@group(0) @binding(1) var<uniform> page: Page;
+@group(0) @binding(1) var<storage, read> page: Page;
 
 struct Touches {
     // Touches, whether or not they fit.

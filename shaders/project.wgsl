@@ -5,7 +5,7 @@
 // Joined with: shared/types, quaternion, splat_packed or splat_float, edit, footprint, tile_span, sh.
 
 @group(0) @binding(0) var<uniform> view: View;
-@group(0) @binding(1) var<uniform> page: Page;
+@group(0) @binding(1) var<storage, read> page: Page;
 
 // --- cull: one thread a splat -----------------------------------------------------------------
 

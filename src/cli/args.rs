@@ -12,7 +12,7 @@ use std::path::PathBuf;
 const SCENES: &str = "\
 A SCENE is a folder with scene.luau, a .stage file (a zip of such a folder), any splat file (.ply,
 .spz, .sog, .splat, .ksplat, .glb, .splattie, lod-meta.json, a folder of SOG files), or a built-in
-scene: @hello, @viewer. Times are seconds; ranges do not include their end.";
+scene: @avatar, @room, @hello, @viewer. Times are seconds; ranges do not include their end.";
 
 /// A native player and live-coding stage for Gaussian splats.
 #[derive(Debug, Parser)]
@@ -24,7 +24,7 @@ scene: @hello, @viewer. Times are seconds; ranges do not include their end.";
     after_help = SCENES,
     after_long_help = format!("{SCENES}\n\n\
 Examples:
-  splatstage                            the built-in stage @hello
+  splatstage                            the built-in avatar, @avatar
   splatstage flat.sog                   look at a scan
   splatstage my-scene                   play a folder with scene.luau, reloading what you save
   splatstage render flat.sog -o flat.png
@@ -92,7 +92,7 @@ pub enum Command {
   splatstage play flat.sog --axes z-up --eye 0,1.6,3 --target 0,1.2,0")]
 pub struct PlayArgs {
     /// What to play.
-    #[arg(default_value = "@hello")]
+    #[arg(default_value = "@avatar")]
     pub scene: String,
     #[command(flatten)]
     pub flags: SceneFlags,

@@ -382,8 +382,13 @@ impl Zip {
     }
 }
 
+/// Whether an entry of these sizes is taken for a bomb.
+pub(crate) fn is_bomb(size: u64, compressed: u64) -> bool {
+    size > INFLATE_FLOOR_BYTES && size > compressed.saturating_mul(INFLATE_RATIO_MAX)
+}
+
 fn check_ratio(place: &Place, size: u64, compressed: u64) -> Result<(), Error> {
-    if size > INFLATE_FLOOR_BYTES && size > compressed.saturating_mul(INFLATE_RATIO_MAX) {
+    if is_bomb(size, compressed) {
         return Err(place.too_large(format!(
             "{compressed} compressed bytes are said to hold {size}; more than \
              {INFLATE_RATIO_MAX} to 1 is refused as a zip bomb; {RAISE_HINT}"

@@ -11,6 +11,12 @@ use serde::de::IgnoredAny;
 const JSON_BYTES_MAX: usize = 256 << 20;
 /// What a scene folder holds.
 const SCENE_ENTRIES: [&str; 2] = ["scene.luau", "scene.lua"];
+/// Manifests by which a folder is known.
+pub(crate) const MANIFESTS: [(Format, &str); 3] = [
+    (Format::LodMeta, "lod-meta.json"),
+    (Format::Sog, "meta.json"),
+    (Format::Splattie, splattie_manifest::ENTRY),
+];
 /// Endings of files that hold splats, for a folder or zip that says nothing else.
 const SPLAT_ENDINGS: [&str; 7] = [
     ".ply",
@@ -126,11 +132,7 @@ pub(crate) fn find(container: &dyn Container) -> Result<Found, Error> {
     let mut by_name: Vec<(Format, &str)> = SCENE_ENTRIES
         .iter()
         .map(|entry| (Format::Stage, *entry))
-        .chain([
-            (Format::LodMeta, "lod-meta.json"),
-            (Format::Sog, "meta.json"),
-            (Format::Splattie, splattie_manifest::ENTRY),
-        ])
+        .chain(MANIFESTS)
         .collect();
     let is_bundle = container.name().to_ascii_lowercase().ends_with(".splattie");
     if is_bundle {

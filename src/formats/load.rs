@@ -9,6 +9,7 @@ use super::{
 };
 use crate::scene::Splats;
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::path::Path;
 
 /// Share of a load's progress that reading the file from disk takes.
@@ -114,9 +115,26 @@ pub fn read_in(
     progress: Progress<'_>,
 ) -> Result<(Format, FileSplats), Error> {
     match entry {
-        Some(entry) => read_entry_of(container, entry, options, progress, 0),
+        Some(entry) => {
+            let entry = manifest_of(container, entry);
+            read_entry_of(container, &entry, options, progress, 0)
+        }
         None => read_found(container, options, progress, 0),
     }
+}
+
+/// What stands for an entry: itself, or, where it is a folder, the manifest in it, as for a folder
+/// on disk.
+fn manifest_of<'a>(container: &dyn Container, entry: &'a str) -> Cow<'a, str> {
+    if container.contains(entry) {
+        return Cow::Borrowed(entry);
+    }
+    let folder = entry.trim_end_matches('/');
+    detect::MANIFESTS
+        .iter()
+        .map(|(_, name)| format!("{folder}/{name}"))
+        .find(|manifest| container.contains(manifest))
+        .map_or(Cow::Borrowed(entry), Cow::Owned)
 }
 
 fn read_found(

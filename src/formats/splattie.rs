@@ -5,8 +5,8 @@
 //! may be any that is read here, told by content. Space: y up, metres, whatever the splat file's own
 //! convention; nothing is turned. Optional files may be absent: without bones nothing but splats,
 //! without weights bones move nothing, without a basis there are no shapes, without states a script
-//! has its own. One file a part: [`super::splattie_manifest`], [`super::splattie_skeleton`],
-//! [`super::splattie_weights`], [`super::splattie_basis`], [`super::splattie_states`]. Editing and
+//! has its own. One file a part: `splattie_manifest`, `splattie_skeleton`,
+//! `splattie_weights`, `splattie_basis`, `splattie_states`. Editing and
 //! saving is [`Bundle`], making one out of single files [`bundle()`].
 //!
 //! Source: FORMAT.md, the loader and its constants in affromero/splattie-widget, v0.1.0 to v0.3.0
@@ -28,6 +28,7 @@ use glam::{Mat3, Vec3};
 use half::f16;
 use serde_json::Value;
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -146,8 +147,7 @@ impl Container for Bounded<'_> {
             error
         })?;
         let length = bytes.len() as u64;
-        self.left
-            .store(left.saturating_sub(length), Ordering::Relaxed);
+        self.left.fetch_sub(length.min(left), Ordering::Relaxed);
         Ok(bytes)
     }
 }
@@ -227,6 +227,13 @@ impl<'a> Reader<'a> {
                 "the field avatar.splat.numGaussians is {said} and the splat file has {rows} rows"
             ));
         }
+        if let Some(axes) = file.axes.filter(|axes| *axes != Axes::RUB) {
+            warnings.push(format!(
+                "the splat file says that its axes are {axes} and is read as {} all the same, as \
+                 every player of bundles does: `splatstage convert --to-axes RUB` turns it",
+                Axes::RUB
+            ));
+        }
         let bones = self.bones(&mut warnings)?;
         let skin = match self.part(manifest.weights.as_ref(), ENTRY_BYTES_MAX_ANY)? {
             Some((bytes, at)) if !bones.is_empty() => {
@@ -295,6 +302,12 @@ impl<'a> Reader<'a> {
             }
             None => splattie_basis::plain_names(basis.shapes),
         };
+        let mut known = HashSet::new();
+        if let Some(twice) = names.iter().find(|name| !known.insert(name.as_str())) {
+            warnings.push(format!(
+                "the label {twice:?} is there more than once: it means the first such shape"
+            ));
+        }
         let jaw = bones.iter().find(|bone| bone.name == "jaw");
         let jaw_y_m = jaw.map(|bone| bone.rest.y);
         let (shapes, warning) = splattie_basis::shapes(&basis, names, means, jaw_y_m, &at)?;

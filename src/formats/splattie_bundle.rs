@@ -4,7 +4,7 @@
 //! the manifest and the states with their unknown fields. A bundle is a [`Container`], so the loader
 //! reads it as it would be saved. It decodes no splats; rows are never reordered.
 
-use super::container::{Folder, Zip, clean_name};
+use super::container::{Folder, Zip, clean_name, is_bomb};
 use super::splattie::{Bounded, entry_of, json_bytes_max, sidecar_of};
 use super::splattie_basis::{Basis, HEADER_BYTES, Numbers};
 use super::splattie_manifest::{ENTRY, JSON_BYTES_MAX, Manifest, Named, json};
@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
 use std::path::Path;
 use std::str::FromStr;
-use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
+use zip::{CompressionMethod, ZipArchive};
 
 /// A version that can be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -324,10 +324,47 @@ impl Bundle {
                 asset_type.as_str()
             ));
         }
+        if version.numbers() == Numbers::Float {
+            lost.extend(self.unknown_to_first_players());
+        }
         let mut manifest = self.manifest.json.clone();
         manifest["formatVersion"] = version.as_str().into();
         self.set_manifest(manifest)?;
         Ok(lost)
+    }
+
+    /// What players of 0.1 cannot read: it came with 0.2 and 0.3. The files stay as they are.
+    fn unknown_to_first_players(&self) -> Vec<String> {
+        let m = &self.manifest;
+        let bytes = |named: &Named| self.entries.get(&named.entry).map(Vec::as_slice);
+        let starts = |named: &Option<Named>, with: u8| {
+            let bytes = named.as_ref().and_then(bytes).unwrap_or_default();
+            bytes.trim_ascii_start().first() == Some(&with)
+        };
+        let skeleton = m
+            .skeleton
+            .as_ref()
+            .and_then(bytes)
+            .and_then(|b| json(b).ok());
+        let splats = bytes(&m.splat).and_then(|b| detect::sniff(b, &m.splat.entry));
+        [
+            (
+                splats != Some(detect::Sniffed::File(Format::Ply)),
+                "splat files other than a plain PLY",
+            ),
+            (
+                skeleton.is_some_and(|s| s.get("bones").is_none()),
+                "bones that are no tree as in bone_tree.json",
+            ),
+            (
+                m.weights.is_some() && !starts(&m.weights, b'['),
+                "weights that are no list of rows",
+            ),
+        ]
+        .into_iter()
+        .filter(|(is_so, _)| *is_so)
+        .map(|(_, what)| format!("players of version 0.1 do not read {what}"))
+        .collect()
     }
 
     /// The basis in these numbers, where it has others.
@@ -396,12 +433,35 @@ impl Bundle {
     }
 
     fn zipped(&self) -> std::io::Result<Vec<u8>> {
-        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+        let bytes = self.zipped_except(&[])?;
+        // What shrinks too well (a basis of zeros) would be refused as a bomb when it is read.
+        let mut archive = ZipArchive::new(Cursor::new(bytes.as_slice()))?;
+        let mut stored = Vec::new();
+        for index in 0..archive.len() {
+            let entry = archive.by_index_raw(index)?;
+            if is_bomb(entry.size(), entry.compressed_size()) {
+                stored.push(entry.name()?.into_owned());
+            }
+        }
+        if stored.is_empty() {
+            return Ok(bytes);
+        }
+        self.zipped_except(&stored)
+    }
+
+    /// The zip, with these entries as they are.
+    fn zipped_except(&self, stored: &[String]) -> std::io::Result<Vec<u8>> {
+        let options = SimpleFileOptions::default();
         let mut zip = ZipWriter::new(Cursor::new(Vec::new())).set_auto_large_file();
         let manifest = self.entries.get_key_value(ENTRY);
         let others = self.entries.iter().filter(|(name, _)| *name != ENTRY);
         for (name, bytes) in manifest.into_iter().chain(others) {
-            zip.start_file(name, options)?;
+            let method = if stored.contains(name) {
+                CompressionMethod::Stored
+            } else {
+                CompressionMethod::Deflated
+            };
+            zip.start_file(name, options.compression_method(method))?;
             zip.write_all(bytes)?;
         }
         Ok(zip.finish()?.into_inner())

@@ -73,7 +73,7 @@ impl Deform {
                 device,
                 "deform part",
                 stage,
-                &[Kind::Uniform, Kind::Read, Kind::Read],
+                &[Kind::Read, Kind::Read, Kind::Read],
             ),
             pose_layout: layout(device, "pose", stage, &[Kind::Read, Kind::Write]),
             bodies: Vec::new(),
@@ -285,7 +285,7 @@ impl Deform {
             bone_count(body) as u32,
             0,
         ];
-        let header = buffer("deform part", &header, Usage::UNIFORM);
+        let header = buffer("deform part", &header, Usage::STORAGE);
         let packed_rows = buffer("skin", &row_words, Usage::STORAGE);
         let entries = buffer("shapes", &entry_words, Usage::STORAGE);
         Part {

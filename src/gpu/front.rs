@@ -15,8 +15,9 @@ use super::{Context, Error, Packing};
 use crate::frame::Frame;
 use wgpu::BufferUsages as Usage;
 
-/// Distance between two `Page` uniforms, bytes: a multiple of the largest alignment that WebGPU
-/// allows.
+/// Distance between two `Page`s, bytes: a multiple of the largest alignment that WebGPU allows. They
+/// are bound as storage although all threads read the same: Mesa's software driver compiles a shader
+/// anew for each value of a uniform that a branch depends on, here with every blink (0.7 s each).
 const UNIFORM_STRIDE: u64 = (size_of::<Page>() as u64).next_multiple_of(256);
 /// Words of `arguments` before the first page's dispatch; `PAGE_ARGUMENTS` in scan.wgsl.
 const PAGE_ARGUMENTS: u64 = 12;
@@ -147,7 +148,7 @@ impl Front {
                 device,
                 "view and page",
                 stage,
-                &[Kind::Uniform, Kind::UniformAt(size_of::<Page>() as u64)],
+                &[Kind::Uniform, Kind::ReadAt(size_of::<Page>() as u64)],
             ),
             cull: layout(device, "cull", stage, &[Kind::Write, Kind::Write]),
             scan_view: layout(device, "scan view", stage, &[Kind::Uniform]),
@@ -695,7 +696,7 @@ impl Groups {
             uniforms: device.create_buffer(&wgpu::BufferDescriptor {
                 label: Some("view and pages"),
                 size: UNIFORM_STRIDE * (pages + 2),
-                usage: Usage::UNIFORM | Usage::COPY_DST,
+                usage: Usage::UNIFORM | Usage::STORAGE | Usage::COPY_DST,
                 mapped_at_creation: false,
             }),
             arguments: words_buffer(

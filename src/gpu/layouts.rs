@@ -5,8 +5,8 @@
 pub enum Kind {
     /// A uniform buffer.
     Uniform,
-    /// A uniform buffer bound with a dynamic offset, of this many bytes.
-    UniformAt(u64),
+    /// A storage buffer that is read, bound with a dynamic offset, of this many bytes.
+    ReadAt(u64),
     /// A storage buffer that is read.
     Read,
     /// A storage buffer that is written.
@@ -16,6 +16,8 @@ pub enum Kind {
     /// A texture that is written by `textureStore`.
     Store(wgpu::TextureFormat),
 }
+
+const READ: wgpu::BufferBindingType = wgpu::BufferBindingType::Storage { read_only: true };
 
 /// A layout whose binding numbers are the places in `kinds`.
 pub fn layout(
@@ -37,8 +39,8 @@ pub fn layout(
             visibility,
             ty: match *kind {
                 Kind::Uniform => buffer(wgpu::BufferBindingType::Uniform, None),
-                Kind::UniformAt(size) => buffer(wgpu::BufferBindingType::Uniform, Some(size)),
-                Kind::Read => buffer(wgpu::BufferBindingType::Storage { read_only: true }, None),
+                Kind::ReadAt(size) => buffer(READ, Some(size)),
+                Kind::Read => buffer(READ, None),
                 Kind::Write => buffer(wgpu::BufferBindingType::Storage { read_only: false }, None),
                 Kind::Texture => wgpu::BindingType::Texture {
                     sample_type: wgpu::TextureSampleType::Float { filterable: false },

@@ -2,6 +2,7 @@
 //! skip for a missing adapter or missing data into a failure.
 
 mod alloc;
+mod avatars;
 mod bodies;
 mod cli;
 mod formats;

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use splatstage::formats::container::{Folder, Memory, Zip};
 use splatstage::formats::splattie::{Bundle, BundleOptions, FormatVersion, bundle};
 use splatstage::formats::{
-    AssetType, Code, Container, Error, Format, LoadOptions, Loaded, load, load_in, open,
+    AssetType, Code, Container, ConvertOptions, Error, Format, LoadOptions, Loaded, convert, load,
+    load_in, open,
 };
 use splatstage::scene::Axes;
 use std::collections::BTreeMap;
@@ -318,6 +319,10 @@ fn folders_zips_inner_folders_and_entries_of_scenes_give_the_same_avatar() {
     let stage = Memory::new("scene.stage")
         .with("scene.luau", "return {}")
         .with("anna.splattie", zipped(&made()));
+    let unzipped_stage = made().iter().fold(
+        Memory::new("scene.stage").with("scene.luau", "return {}"),
+        |stage, (name, bytes)| stage.with(format!("anna/{name}"), bytes.as_slice()),
+    );
     let options = LoadOptions::default();
     let zip = written(&made(), folder.path());
     for (what, got) in [
@@ -328,6 +333,10 @@ fn folders_zips_inner_folders_and_entries_of_scenes_give_the_same_avatar() {
             load(&unpacked.join("manifest.json"), &options, &quiet),
         ),
         ("inner folder", load_in(&wrapped, None, &options, &quiet)),
+        (
+            "folder of a zipped scene",
+            load_in(&unzipped_stage, Some("anna"), &options, &quiet),
+        ),
         (
             "scene",
             load_in(&stage, Some("anna.splattie"), &options, &quiet),
@@ -1163,6 +1172,12 @@ fn opened_and_saved_every_entry_is_the_same() {
         std::fs::read(&again).unwrap(),
         std::fs::read(&saved).unwrap()
     );
+    // What shrinks so well that it could be a bomb comes back all the same.
+    let mut empty = Bundle::open_path(&saved, None).unwrap();
+    empty.set_entry("zeros.bin", vec![0; 8 << 20]).unwrap();
+    empty.save(&again).unwrap();
+    let zeros = files_in(open(&again).unwrap().as_ref())["zeros.bin"].len();
+    assert_eq!(zeros, 8 << 20);
     for name in ["avatar/ict_head.splattie", "splattie/demo_arkit.splattie"] {
         let Some(real) = given::data(name) else {
             return;
@@ -1290,7 +1305,17 @@ fn the_basis_follows_the_version_both_ways() {
         bundle.entry("basis.bin"),
         Some(files["basis.bin"].as_slice())
     );
-    // Older players know fewer types.
+    // Older players know fewer encodings and types.
+    let mut files = made_with("weights.json", lbsw(4, 3, 1, &[0; 4], &[1.0; 4]));
+    files.insert(
+        "bone_tree.json".into(),
+        text(&json!({ "names": ["a"], "parents": [-1], "restPositions": [[0, 0, 0]] })),
+    );
+    let mut bundle = Bundle::open(&memory(&files), None).unwrap();
+    assert_eq!(bundle.set_version(FormatVersion::V0_2_0), Ok(Vec::new()));
+    let lost = bundle.set_version(FormatVersion::V0_1_0).unwrap();
+    assert!(lost.len() == 2 && lost[0].contains("bones"), "{lost:?}");
+    assert!(lost[1].contains("weights"), "{lost:?}");
     let mut body = Bundle::open(
         &memory(&made_as(|m| m["assetType"] = json!("object"))),
         None,
@@ -1604,6 +1629,58 @@ fn a_kill_while_saving_leaves_the_old_file_or_the_new_one() {
     assert!(
         stayed > 0 && replaced > 0,
         "{stayed} stayed, {replaced} replaced"
+    );
+}
+
+#[test]
+fn an_spz_keeps_its_rows_and_is_not_turned() {
+    let folder = tempfile::tempdir().unwrap();
+    write_files(&export(), folder.path());
+    let at = |name: &str| folder.path().join(name);
+    let made_at = written(&made(), folder.path());
+    let options = ConvertOptions::default();
+    convert(&made_at, &at("small.spz"), &options, &quiet).unwrap();
+    let parts = [
+        "small.spz",
+        "bone_tree.json",
+        "weights.json",
+        "basis.bin",
+        "basis.json",
+    ];
+    let out = at("small.splattie");
+    bundle(&parts.map(at), &out, &BundleOptions::default(), &quiet).unwrap();
+    let (got, want) = (load_path(&out), loaded(&made()));
+    for (got, want) in got.splats.means.iter().zip(&want.splats.means) {
+        assert!((*got - *want).length() < 1e-3, "{got}, not {want}");
+    }
+    let avatar = got.avatar.unwrap();
+    assert_eq!(avatar.body, want.avatar.unwrap().body);
+    assert_eq!(avatar.manifest["avatar"]["splat"]["format"], "spz");
+    // For players of 0.1 that is too new.
+    let mut small = Bundle::open_path(&out, None).unwrap();
+    let lost = small.set_version(FormatVersion::V0_1_1).unwrap();
+    assert!(lost[0].contains("plain PLY"), "{lost:?}");
+    // A PLY that says it lies otherwise is read as all players do, with a word.
+    let turned = ConvertOptions {
+        to_axes: Some(Axes::RFU),
+        ..ConvertOptions::default()
+    };
+    convert(&made_at, &at("head.ply"), &turned, &quiet).unwrap();
+    let done = bundle(&[at("head.ply")], &out, &BundleOptions::default(), &quiet).unwrap();
+    assert!(done.warnings[0].contains("RFU"), "{:?}", done.warnings);
+}
+
+#[test]
+fn labels_that_are_there_twice_are_warned_of() {
+    let files = made_with(
+        "basis.json",
+        text(&json!({ "labels": ["jawOpen", "jawOpen"] })),
+    );
+    let all = loaded(&files);
+    assert!(
+        all.warnings[0].contains("\"jawOpen\""),
+        "{:?}",
+        all.warnings
     );
 }
 

@@ -67,7 +67,12 @@ fn check_screen(mut screen: Screen) {
     let present = |screen: &mut Screen| {
         let mut is_submitted = false;
         let outcome = screen
-            .present(&Frame::default(), |_, _, _| (), || is_submitted = true)
+            .present(
+                &Frame::default(),
+                None,
+                |_, _, _| (),
+                || is_submitted = true,
+            )
             .unwrap();
         let is_presented = matches!(outcome, Outcome::Presented(_));
         assert_eq!(is_submitted, is_presented, "submitted means drawn");
@@ -99,7 +104,7 @@ fn check_screen(mut screen: Screen) {
     }
     lose_device(&screen);
     let given_up = (0..3).find_map(|_| {
-        let outcome = screen.present(&Frame::default(), |_, _, _| (), || ());
+        let outcome = screen.present(&Frame::default(), None, |_, _, _| (), || ());
         outcome.err().map(|error| error.to_string())
     });
     let text = given_up.unwrap_or_default();
