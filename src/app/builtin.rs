@@ -1,4 +1,5 @@
-//! The scenes that are part of the program: `@avatar`, `@hello`, `@viewer`.
+//! The scenes that are part of the program: `@avatar`, `@hello`, `@room`,
+//! `@viewer`.
 //!
 //! They are the files under `scenes/`, embedded, and generate their splats, so that nothing has to
 //! be downloaded. `splatstage scenes/hello` plays the same scene from disk with reloading.
@@ -31,6 +32,21 @@ pub const BUILTINS: &[Builtin] = &[
             "scene.luau",
             include_bytes!("../../scenes/hello/scene.luau"),
         )],
+    ),
+    (
+        "room",
+        &[
+            ("scene.luau", include_bytes!("../../scenes/room/scene.luau")),
+            // On disk links to those of the avatar scene.
+            (
+                "character.luau",
+                include_bytes!("../../scenes/avatar/character.luau"),
+            ),
+            (
+                "states.luau",
+                include_bytes!("../../scenes/avatar/states.luau"),
+            ),
+        ],
     ),
     (
         VIEWER,
