@@ -11,20 +11,14 @@ pub type Builtin = (&'static str, &'static [(&'static str, &'static [u8])]);
 pub const BUILTINS: &[Builtin] = &[
     (
         AVATAR,
-        &[
-            (
-                "scene.luau",
-                include_bytes!("../../scenes/avatar/scene.luau"),
-            ),
-            (
-                "character.luau",
-                include_bytes!("../../scenes/avatar/character.luau"),
-            ),
-            (
-                "states.luau",
-                include_bytes!("../../scenes/avatar/states.luau"),
-            ),
-        ],
+        &[(
+            "scene.luau",
+            include_bytes!("../../scenes/avatar/scene.luau"),
+        )],
+    ),
+    (
+        "room",
+        &[("scene.luau", include_bytes!("../../scenes/room/scene.luau"))],
     ),
     (
         "hello",
@@ -32,21 +26,6 @@ pub const BUILTINS: &[Builtin] = &[
             "scene.luau",
             include_bytes!("../../scenes/hello/scene.luau"),
         )],
-    ),
-    (
-        "room",
-        &[
-            ("scene.luau", include_bytes!("../../scenes/room/scene.luau")),
-            // On disk links to those of the avatar scene.
-            (
-                "character.luau",
-                include_bytes!("../../scenes/avatar/character.luau"),
-            ),
-            (
-                "states.luau",
-                include_bytes!("../../scenes/avatar/states.luau"),
-            ),
-        ],
     ),
     (
         VIEWER,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 const SOURCE_BYTES_MAX: usize = 4 << 20;
 
 /// The Lua standard library, by the path after `@stage/`.
-const STANDARD: [(&str, &str); 13] = [
+const STANDARD: [(&str, &str); 15] = [
     ("avatar", include_str!("../../scripts/avatar.luau")),
     (
         "avatar_states",
@@ -24,6 +24,11 @@ const STANDARD: [(&str, &str); 13] = [
     ),
     ("blink", include_str!("../../scripts/blink.luau")),
     ("chance", include_str!("../../scripts/chance.luau")),
+    ("character", include_str!("../../scripts/character.luau")),
+    (
+        "character_states",
+        include_str!("../../scripts/character_states.luau"),
+    ),
     ("curves", include_str!("../../scripts/curves.luau")),
     ("face", include_str!("../../scripts/face.luau")),
     ("gaze", include_str!("../../scripts/gaze.luau")),
