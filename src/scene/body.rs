@@ -157,6 +157,12 @@ impl Shapes {
         self.starts.push(self.entries.len() as u32);
     }
 
+    /// Appends a row of entries as they are, and one more offset unless it rounds to 0.
+    pub fn push_entries(&mut self, entries: &[ShapeEntry], more: (u16, Vec3)) {
+        self.entries.extend_from_slice(entries);
+        self.push_row([more]);
+    }
+
     /// Entries of one row; empty beyond the last.
     #[must_use]
     pub fn row(&self, row: usize) -> &[ShapeEntry] {

@@ -127,6 +127,10 @@ pub(super) fn add_methods<M: UserDataMethods<Handle>>(methods: &mut M) {
         h.only_while_loading("handle:add_bone")?;
         add_bone(h, args::table(&table, "handle:add_bone: argument")?)
     });
+    methods.add_method("add_shape", |_, h, table: Value| {
+        h.only_while_loading("handle:add_shape")?;
+        add_shape(h, args::table(&table, "handle:add_shape: argument")?)
+    });
 }
 
 fn shape_index(cast: &Cast, member: usize, name: &str, what: &str) -> Result<usize> {
@@ -294,16 +298,7 @@ fn add_bone(handle: &Handle, table: &Table) -> Result<BoneHandle> {
     let get = |key: &str| table.raw_get::<Value>(key);
     let name = args::text(&get("name")?, &format!("{what}: name"))?;
     let rest = args::vector(&get("position")?, &format!("{what}: position"), "metres")?;
-    let sigma = match get("sigma")? {
-        value @ Value::Vector(_) => {
-            let sigma = args::vector(&value, &format!("{what}: sigma"), "metres")?;
-            if sigma.min_element() <= 0.0 {
-                return args::refuse(&format!("{what}: sigma"), "above 0 metres", &value);
-            }
-            sigma
-        }
-        value => Vec3::splat(args::positive(&value, &format!("{what}: sigma"), "metres")? as f32),
-    };
+    let sigma = sigma_of(&get("sigma")?, &format!("{what}: sigma"))?;
     let within = |key: &str, default: f64, high: f64| match get(key)? {
         Value::Nil => Ok(default as f32),
         value => args::within(&value, &format!("{what}: {key}"), "", 0.0, high).map(|v| v as f32),
@@ -359,6 +354,99 @@ fn add_bone(handle: &Handle, table: &Table) -> Result<BoneHandle> {
         bone,
         cast: handle.cast.clone(),
     })
+}
+
+/// Widths of a Gaussian: one for all axes, or one for each.
+fn sigma_of(value: &Value, what: &str) -> Result<Vec3> {
+    let sigma = match value {
+        Value::Vector(_) => args::vector(value, what, "metres")?,
+        _ => Vec3::splat(args::positive(value, what, "metres")? as f32),
+    };
+    if sigma.min_element() > 0.0 {
+        return Ok(sigma);
+    }
+    args::refuse(what, "above 0 metres on every axis", value)
+}
+
+/// What a made shape does around one point.
+struct Bump {
+    centre: Vec3,
+    sigma: Vec3,
+    offset: Vec3,
+}
+
+/// Splats that a bump moves by less than this share of its offset stay.
+const BUMP_SHARE_MIN: f32 = 0.01;
+/// Bumps of one made shape.
+const BUMPS_MAX: usize = 64;
+
+/// `handle:add_shape{...}`: a blendshape that the file does not have, as a sum of Gaussian bumps.
+fn add_shape(handle: &Handle, table: &Table) -> Result<()> {
+    let what = "handle:add_shape";
+    args::only_keys(table, &["name", "bumps"], what)?;
+    let name = args::text(&table.raw_get("name")?, &format!("{what}: name"))?;
+    let list: Value = table.raw_get("bumps")?;
+    let list = args::table(&list, &format!("{what}: bumps"))?;
+    if list.raw_len() > BUMPS_MAX {
+        return Err(Error::runtime(format!(
+            "{what}: a shape may have {BUMPS_MAX} bumps, got {}",
+            list.raw_len()
+        )));
+    }
+    let mut bumps = Vec::new();
+    for i in 1..=list.raw_len() {
+        let what = format!("{what}: bumps[{i}]");
+        let entry: Value = list.raw_get(i)?;
+        let entry = args::table(&entry, &what)?;
+        args::only_keys(entry, &["centre", "sigma", "offset"], &what)?;
+        let vector = |key: &str| -> Result<Vec3> {
+            args::vector(&entry.raw_get(key)?, &format!("{what}.{key}"), "metres")
+        };
+        bumps.push(Bump {
+            centre: vector("centre")?,
+            sigma: sigma_of(&entry.raw_get("sigma")?, &format!("{what}.sigma"))?,
+            offset: vector("offset")?,
+        });
+    }
+    let mut cast = handle.cast.borrow_mut();
+    let member_name = cast.name(handle.index).to_owned();
+    let Some(body) = cast.body(handle.index) else {
+        return Err(Error::runtime(format!(
+            "{what}: '{member_name}' has no body to shape"
+        )));
+    };
+    if body.shape(&name).is_some() {
+        return Err(Error::runtime(format!(
+            "{what}: '{member_name}' has a shape '{name}' already"
+        )));
+    }
+    let shape = body.shapes.names.len();
+    if shape >= SHAPES_MAX {
+        return Err(Error::runtime(format!(
+            "{what}: a body may have {SHAPES_MAX} shapes"
+        )));
+    }
+    let mut names = body.shapes.names.clone();
+    names.push(name);
+    let mut grown = Shapes::new(names);
+    for (row, p) in cast.splats(handle.index).means.iter().enumerate() {
+        let offset: Vec3 = bumps
+            .iter()
+            .filter_map(|bump| {
+                let d = (*p - bump.centre) / bump.sigma;
+                let share = (-0.5 * d.length_squared()).exp();
+                (share > BUMP_SHARE_MIN).then_some(bump.offset * share)
+            })
+            .sum();
+        grown.push_entries(body.shapes.row(row), (shape as u16, offset));
+    }
+    let body = Body {
+        bones: body.bones.clone(),
+        skin: body.skin.clone(),
+        shapes: grown,
+    };
+    cast.set_body(handle.index, body);
+    Ok(())
 }
 
 /// The number of the bone that a value names.

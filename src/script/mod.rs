@@ -38,7 +38,7 @@
 //! - Handles: `position`, `rotation`, `scale`, `tint`, `visible`, `pickable`; `name` and `count` to
 //!   read. Avatars also: `bones`, `shapes`, `states`, `manifest`, `asset_type` to read, `pivot`,
 //!   `:bone(name)`, `:shape(name)`, `:set_shape(name, value)`, `:set_shapes{...}`, and while loading
-//!   `:add_bone{...}`. All: `:edit{...}` while loading.
+//!   `:add_bone{...}` and `:add_shape{...}`. All: `:edit{...}` while loading.
 //! - Bones: `rotation`, `move`, `:turn(x, y, z)`; `name`, `parent`, `rest` to read.
 //! - Edits: `opacity`, `tint`, `displace`, `centre`, `rotation`, `soft_edge`, `inverted`, `enabled`.
 //! - `motion`: `ease(name, u)`, `bezier(x1, y1, x2, y2, u)`, `noise(x[, seed[, octaves]])`,

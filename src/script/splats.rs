@@ -401,6 +401,7 @@ fn unknown_field(key: &Value) -> Result<()> {
         "set_shape",
         "set_shapes",
         "add_bone",
+        "add_shape",
         "edit",
     ];
     Err(Error::runtime(format!(

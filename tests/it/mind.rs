@@ -124,7 +124,7 @@ lua_tests! {
     avatar:
         keys_drive_bones_in_the_units_of_the_file
         made_bones_are_those_of_the_page
-        made_bones_of_our_own_lie_on_the_face
+        mouths_without_shapes_get_shapes_on_the_face
         shapes_come_before_bones_and_have_aliases
         unknown_keys_are_told_once
         lids_close_by_shapes_or_fade
