@@ -1,7 +1,8 @@
 // Stage "compose": splats over the background, rounded to 8 bits here, since adapters differ in how
 // they round what is stored.
 // The background's alpha is kept; the result's alpha is straight (not multiplied in).
-// CPU twin: src/reference/compose.rs.
+// Joined with compose_store.wgsl where a shader can write the output. CPU twin:
+// src/reference/compose.rs.
 
 struct Compose {
     // Display space, straight alpha.
@@ -19,7 +20,11 @@ fn corner(@builtin(vertex_index) index: u32) -> @builtin(position) vec4<f32> {
 
 @fragment
 fn compose_pixel(@builtin(position) position: vec4<f32>) -> @location(0) vec4<f32> {
-    let front = textureLoad(splats_in, vec2<i32>(position.xy), 0);
+    return composed(vec2<i32>(position.xy));
+}
+
+fn composed(at: vec2<i32>) -> vec4<f32> {
+    let front = textureLoad(splats_in, at, 0);
     let behind = compose.background.a * (1.0 - front.a);
     let alpha = front.a + behind;
     let colour = front.rgb + compose.background.rgb * behind;

@@ -12,19 +12,22 @@ struct Part {
 }
 
 @group(0) @binding(0) var<storage, read> part: Part;
-// A row: first entry of its shapes, four bones (a byte each), their weights (16 bits each). One row
-// more than there are splats closes the last one.
+// A row: first entry of its shapes; four bones (a byte each); three weights and the number of
+// entries (16 bits each). The fourth weight is what is left of one.
 @group(0) @binding(1) var<storage, read> rows: array<vec4<u32>>;
-// An entry: offset x and y, offset z and number of the shape; halves.
+// An entry: offset x and y, offset z and number of the shape; halves. The entries of ENTRY_STRIDE
+// rows lie side by side, so that threads that go together read together.
 @group(0) @binding(2) var<storage, read> entries: array<vec2<u32>>;
 
-// Two a bone: real and dual part of posed_from_rest. Then the coefficients, four in each.
-@group(2) @binding(0) var<storage, read> pose: array<vec4<f32>>;
+const ENTRY_STRIDE: u32 = 32u;
+
+// Eight a bone: real and dual part of posed_from_rest. Then the coefficients.
+@group(2) @binding(0) var<storage, read> pose: array<f32>;
 // Two a splat: centre; turn.
 @group(2) @binding(1) var<storage, read_write> posed: array<vec4<f32>>;
 
-fn coefficient(shape: u32) -> f32 {
-    return pose[2u * part.bone_count + (shape >> 2u)][shape & 3u];
+fn pose_part(first: u32) -> vec4<f32> {
+    return vec4<f32>(pose[first], pose[first + 1u], pose[first + 2u], pose[first + 3u]);
 }
 
 @compute @workgroup_size(256)
@@ -35,24 +38,26 @@ fn deform(@builtin(global_invocation_id) id: vec3<u32>) {
     let index = part.first + id.x;
     let row = rows[id.x];
     var mean = load_splat(index).mean;
-    let end = rows[id.x + 1u].x;
-    for (var i = row.x; i < end; i++) {
-        let entry = entries[i];
-        let k = coefficient(entry.y >> 16u);
+    let coefficients = 8u * part.bone_count;
+    let count = row.w >> 16u;
+    for (var i = 0u; i < count; i++) {
+        let entry = entries[row.x + i * ENTRY_STRIDE];
+        let k = pose[coefficients + (entry.y >> 16u)];
         mean += k * vec3<f32>(unpack2x16float(entry.x), unpack2x16float(entry.y).x);
     }
     var turn = vec4<f32>(0.0, 0.0, 0.0, 1.0);
     if part.bone_count > 0u {
-        let weights = vec4<f32>(unpack2x16unorm(row.z), unpack2x16unorm(row.w));
+        let three = vec3<f32>(unpack2x16unorm(row.z), unpack2x16unorm(row.w).x);
+        let weights = vec4<f32>(three, max(0.0, 1.0 - three.x - three.y - three.z));
         var real = vec4<f32>(0.0);
         var dual = vec4<f32>(0.0);
         for (var i = 0u; i < 4u; i++) {
             let bone = extractBits(row.y, 8u * i, 8u);
-            let part_real = pose[2u * bone];
+            let part_real = pose_part(8u * bone);
             // q and -q are one rotation: the one on this side is the short way.
             let weight = select(weights[i], -weights[i], dot(real, part_real) < 0.0);
             real += weight * part_real;
-            dual += weight * pose[2u * bone + 1u];
+            dual += weight * pose_part(8u * bone + 4u);
         }
         let length_squared = dot(real, real);
         if length_squared > 1e-12 {

@@ -437,6 +437,7 @@ const WARM_UP: usize = 5;
 /// `adapter, raster, count, visible, size, stages{name: ms}, gpu_ms, total_ms, cpu_ms,
 /// bytes_per_splat, frames`.
 ///
+/// Where the frame has targets, each picture is asked what lies under its middle, as in a window.
 /// `stages` and their sum `gpu_ms` come from timestamp queries (empty and null where the adapter
 /// has none). `cpu_ms` is the script and the recording of commands; `total_ms` is by the clock
 /// from the start of the script's work until the adapter has finished, without reading back.
@@ -453,6 +454,12 @@ pub fn bench(
     let start = Instant::now();
     let frame = studio.player.frame(t_s)?;
     studio.renderer.upload(&studio.context, &frame)?;
+    if frame.has_targets() {
+        // As in a window with the pointer on it.
+        studio
+            .renderer
+            .set_pick(Some(draw.size.map(|side| side / 2)));
+    }
     let load_ms = (studio.loading + start.elapsed()).as_secs_f64() * 1e3;
     let target = offscreen(&studio.context, draw.size);
     let bar = Progress::new("measuring");
@@ -467,6 +474,7 @@ pub fn bench(
         let stats = studio
             .renderer
             .draw(&studio.context, &frame, draw.size, &target, OFFSCREEN)?;
+        studio.renderer.take_touches(&studio.context)?;
         let recorded = start.elapsed();
         studio
             .context
@@ -540,7 +548,9 @@ fn offscreen(context: &Context, [width, height]: [u32; 2]) -> wgpu::TextureView 
         sample_count: 1,
         dimension: wgpu::TextureDimension::D2,
         format: OFFSCREEN,
-        usage: wgpu::TextureUsages::RENDER_ATTACHMENT | wgpu::TextureUsages::COPY_SRC,
+        usage: wgpu::TextureUsages::RENDER_ATTACHMENT
+            | wgpu::TextureUsages::STORAGE_BINDING
+            | wgpu::TextureUsages::COPY_SRC,
         view_formats: &[],
     });
     texture.create_view(&wgpu::TextureViewDescriptor::default())

@@ -1,6 +1,6 @@
 //! The last stage: splats over the background, rounded to the output's 8 bits.
 
-use super::layouts::{Kind, bind, layout};
+use super::layouts::{Kind, bind, compute, layout};
 use super::raster::Target;
 use super::shaders::ShaderSource;
 use super::{Context, Error};
@@ -12,8 +12,20 @@ pub struct Compose {
     layout: wgpu::BindGroupLayout,
     pipeline_layout: wgpu::PipelineLayout,
     pipelines: HashMap<wgpu::TextureFormat, wgpu::RenderPipeline>,
+    stored: Stored,
     uniforms: wgpu::Buffer,
 }
+
+/// For outputs that a shader can write.
+struct Stored {
+    layout: wgpu::BindGroupLayout,
+    pipeline: wgpu::ComputePipeline,
+}
+
+/// The one format that every adapter lets shaders write.
+const STORED: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
+/// Side of a workgroup, px.
+const GROUP_PX: u32 = 16;
 
 impl Compose {
     /// Builds the stage.
@@ -29,7 +41,19 @@ impl Compose {
             wgpu::ShaderStages::FRAGMENT,
             &[Kind::Uniform, Kind::Texture],
         );
+        let parts = ["compose.wgsl", "compose_store.wgsl"];
+        let module_stored = shaders.module(device, "compose", &parts)?;
+        let layout_stored = self::layout(
+            device,
+            "compose",
+            wgpu::ShaderStages::COMPUTE,
+            &[Kind::Uniform, Kind::Texture, Kind::Store(STORED)],
+        );
         Ok(Self {
+            stored: Stored {
+                pipeline: compute(device, &module_stored, "compose_stored", &[&layout_stored]),
+                layout: layout_stored,
+            },
             pipeline_layout: device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
                 label: Some("compose"),
                 bind_group_layouts: &[Some(&layout)],
@@ -63,6 +87,29 @@ impl Compose {
             .queue
             .write_buffer(&self.uniforms, 0, bytemuck::bytes_of(&background));
         let colour = splats.colour.create_view(&Default::default());
+        let usage = output.texture().usage();
+        let can_store = usage.contains(wgpu::TextureUsages::STORAGE_BINDING);
+        // A software driver is quicker with the triangle.
+        if format == STORED && can_store && !context.is_software() {
+            let group = bind(
+                device,
+                &self.stored.layout,
+                &[
+                    self.uniforms.as_entire_binding(),
+                    wgpu::BindingResource::TextureView(&colour),
+                    wgpu::BindingResource::TextureView(output),
+                ],
+            );
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+                label: Some("compose"),
+                timestamp_writes: None,
+            });
+            pass.set_pipeline(&self.stored.pipeline);
+            pass.set_bind_group(0, &group, &[]);
+            let [across, down] = splats.size_px.map(|side| side.div_ceil(GROUP_PX));
+            pass.dispatch_workgroups(across, down, 1);
+            return;
+        }
         let group = bind(
             device,
             &self.layout,

@@ -1,8 +1,9 @@
 //! Stage "deform": bodies to posed splats, before culling. Centres and turns go into a buffer of their
 //! own, 32 bytes a splat, so that one set of splats can stand in several poses at once.
 //!
-//! It packs skin and shapes once per body (16 bytes a splat, 8 bytes for each shape that moves one)
-//! and writes bones and coefficients once per picture. Twin: [`crate::reference::deform`].
+//! It packs skin and shapes once per body (16 bytes a splat, and 8 for each shape that moves the most
+//! moved splat of its block of 32) and writes bones and coefficients once per picture. Twin:
+//! [`crate::reference::deform`].
 
 use super::layouts::{Kind, bind, compute, layout, words_buffer};
 use super::residency::{PageBuffers, Residency};
@@ -20,6 +21,8 @@ use wgpu::BufferUsages as Usage;
 const ROW_WORDS: usize = 4;
 /// Words of one entry in `entries`.
 const ENTRY_WORDS: usize = 2;
+/// Rows whose entries lie side by side; as in deform.wgsl.
+const ENTRY_STRIDE: usize = 32;
 /// Words of one splat in the posed buffer.
 const POSED_WORDS: u64 = 8;
 
@@ -323,18 +326,21 @@ fn pose_words(pose: &Pose) -> Vec<f32> {
     words
 }
 
-/// Cuts rows where their entries would exceed one binding. A single row always fits: it has no more
-/// entries than there are shapes.
+/// Cuts rows where their entries would exceed one binding. One block of rows always fits: it has no
+/// more entries than there are shapes, times its rows.
 fn split(body: &Body, rows: Range<usize>, entries_max: usize) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let (mut start, mut entries) = (rows.start, 0);
-    for row in rows.clone() {
-        let own = body.shapes.row(row).len();
-        if entries + own > entries_max && row > start {
-            parts.push(start..row);
-            (start, entries) = (row, 0);
+    let mut block = rows.start;
+    while block < rows.end {
+        let end = (block + ENTRY_STRIDE).min(rows.end);
+        let own = longest(body, block..end) * ENTRY_STRIDE;
+        if entries + own > entries_max && block > start {
+            parts.push(start..block);
+            (start, entries) = (block, 0);
         }
         entries += own;
+        block = end;
     }
     if start < rows.end {
         parts.push(start..rows.end);
@@ -342,24 +348,45 @@ fn split(body: &Body, rows: Range<usize>, entries_max: usize) -> Vec<Range<usize
     parts
 }
 
+/// Entries of the row that has most.
+fn longest(body: &Body, rows: Range<usize>) -> usize {
+    rows.map(|row| body.shapes.row(row).len())
+        .max()
+        .unwrap_or(0)
+}
+
 /// Rows and entries of deform.wgsl.
 fn pack(body: &Body, rows: Range<usize>) -> (Vec<u32>, Vec<u32>) {
-    let mut row_words = Vec::with_capacity((rows.len() + 1) * ROW_WORDS);
-    let mut entry_words = Vec::new();
-    for row in rows {
-        let first = (entry_words.len() / ENTRY_WORDS) as u32;
-        let (bones, weights) = match &body.skin {
-            Some(skin) => skin.heaviest(row),
-            None => ([0; 4], [1.0, 0.0, 0.0, 0.0]),
-        };
-        let [a, b, c, d] = weights.map(|w| (w.clamp(0.0, 1.0) * 65_535.0).round() as u32);
-        row_words.extend([first, u32::from_le_bytes(bones), a | b << 16, c | d << 16]);
-        for entry in body.shapes.row(row) {
-            let [x, y, z] = entry.offset.map(|v| u32::from(v.to_bits()));
-            entry_words.extend([x | y << 16, z | u32::from(entry.shape) << 16]);
+    let mut row_words = Vec::with_capacity(rows.len() * ROW_WORDS);
+    let mut entry_words: Vec<u32> = Vec::new();
+    let mut block = rows.start;
+    while block < rows.end {
+        let end = (block + ENTRY_STRIDE).min(rows.end);
+        let first = entry_words.len() / ENTRY_WORDS;
+        let length = longest(body, block..end);
+        entry_words.resize((first + length * ENTRY_STRIDE) * ENTRY_WORDS, 0);
+        for (lane, row) in (block..end).enumerate() {
+            let (bones, weights) = match &body.skin {
+                Some(skin) => skin.heaviest(row),
+                None => ([0; 4], [1.0, 0.0, 0.0, 0.0]),
+            };
+            let [a, b, c, _] = weights.map(|w| (w.clamp(0.0, 1.0) * 65_535.0).round() as u32);
+            let entries = body.shapes.row(row);
+            row_words.extend([
+                (first + lane) as u32,
+                u32::from_le_bytes(bones),
+                a | b << 16,
+                c | (entries.len() as u32) << 16,
+            ]);
+            for (i, entry) in entries.iter().enumerate() {
+                let [x, y, z] = entry.offset.map(|v| u32::from(v.to_bits()));
+                let at = (first + lane + i * ENTRY_STRIDE) * ENTRY_WORDS;
+                entry_words[at] = x | y << 16;
+                entry_words[at + 1] = z | u32::from(entry.shape) << 16;
+            }
         }
+        block = end;
     }
-    row_words.extend([(entry_words.len() / ENTRY_WORDS) as u32, 0, 0, 0]);
     (row_words, entry_words)
 }
 
@@ -372,19 +399,27 @@ mod tests {
     #[test]
     fn rows_are_cut_where_entries_would_not_fit() {
         let mut shapes = Shapes::new(vec!["a".into(), "b".into()]);
-        for _ in 0..5 {
+        for _ in 0..100 {
             shapes.push_row([(0, Vec3::X), (1, Vec3::Y)]);
         }
         let body = Body {
             shapes,
             ..Body::default()
         };
-        assert_eq!(split(&body, 0..5, 4), [0..2, 2..4, 4..5]);
-        assert_eq!(split(&body, 1..3, 100), vec![1..3; 1]);
-        assert_eq!(split(&body, 2..2, 100), Vec::<Range<usize>>::new());
-        let (rows, entries) = pack(&body, 3..5);
-        assert_eq!(rows.len(), 3 * ROW_WORDS);
-        assert_eq!(rows[2 * ROW_WORDS], 4, "the end of the last row");
-        assert_eq!(entries.len(), 4 * ENTRY_WORDS);
+        let block = ENTRY_STRIDE;
+        assert_eq!(
+            split(&body, 0..100, 2 * 2 * block),
+            [0..2 * block, 2 * block..100]
+        );
+        assert_eq!(split(&body, 1..3, 1000), vec![1..3; 1]);
+        assert_eq!(split(&body, 2..2, 1000), Vec::<Range<usize>>::new());
+        let (rows, entries) = pack(&body, 30..70);
+        assert_eq!(rows.len(), 40 * ROW_WORDS);
+        assert_eq!(entries.len(), 2 * 2 * block * ENTRY_WORDS, "two blocks");
+        let second = &rows[33 * ROW_WORDS..34 * ROW_WORDS];
+        assert_eq!(second[0] as usize, 2 * block + 1, "second row of block 2");
+        assert_eq!(second[3] >> 16, 2, "two entries");
+        let at = (second[0] as usize + block) * ENTRY_WORDS;
+        assert_eq!(entries[at + 1] >> 16, 1, "the second entry is shape 1");
     }
 }

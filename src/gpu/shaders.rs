@@ -32,6 +32,7 @@ embedded![
     "raster_tiles.wgsl",
     "raster_quads.wgsl",
     "compose.wgsl",
+    "compose_store.wgsl",
     "pick.wgsl",
 ];
 
