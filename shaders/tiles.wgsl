@@ -1,12 +1,13 @@
-// Stage "tiles": from depth-sorted records to one depth-sorted list a tile. `count_pairs` sums the
-// tiles of each block of 256 records, `emit_pairs` writes (tile, record) pairs in depth order; a
-// stable sort by tile follows, then `find_ranges` marks where each tile's list lies.
+// Stage "tiles": from records to one depth-sorted list a tile. `count_pairs` sums the tiles of each
+// block of 256 records, `emit_pairs` writes (key, record) pairs; a stable sort by key follows, then
+// `find_ranges` marks where each tile's list lies. The key is tile and depth together where both fit
+// 32 bits; else it is the tile alone, and records come sorted by depth.
 // Joined with: shared/types, shared/tile_span.
 
 @group(0) @binding(0) var<uniform> view: View;
 
 @group(1) @binding(0) var<storage, read> counters: Counters;
-// Record numbers by depth, nearest first.
+// Record numbers; by depth, nearest first, where view.depth_bits is 0.
 @group(1) @binding(1) var<storage, read> order: array<u32>;
 @group(1) @binding(2) var<storage, read> record_shape: array<vec4<f32>>;
 @group(1) @binding(3) var<storage, read> record_form: array<vec4<f32>>;
@@ -58,9 +59,20 @@ fn count_pairs(
     }
 }
 
-fn write_pair(place: u32, tile: u32, record: u32) {
+// Depth as steps of equal ratio: the float's bits above the near plane's, of which 28 last to 4e7 m.
+// With 18 bits, the fewest that are used, a step is 1.2e-4 of the depth.
+fn depth_code(depth_m: f32) -> u32 {
+    let above = bitcast<u32>(depth_m) - bitcast<u32>(view.near_m);
+    return min(above, 0xfffffffu) >> (28u - view.depth_bits);
+}
+
+fn pair_key(tile: u32, depth: u32) -> u32 {
+    return select((tile << view.depth_bits) | depth, tile, view.depth_bits == 0u);
+}
+
+fn write_pair(place: u32, key: u32, record: u32) {
     if place < view.pair_capacity {
-        pair_keys[place] = tile;
+        pair_keys[place] = key;
         pair_values[place] = record;
     }
 }
@@ -90,11 +102,12 @@ fn emit_pairs(
         let l = record_form[record].xyz;
         let q_max = 2.0 * log(255.0 * shape.w);
         let rows = tile_rows(shape.xy, l, q_max);
+        let depth = depth_code(shape.z);
         var place = end - count;
         for (var row = rows.x; row < rows.y; row++) {
             let span = tile_span(shape.xy, l, q_max, row);
             for (var x = span.x; x < span.y && place < end; x++) {
-                write_pair(place, row * view.tile_count.x + x, record);
+                write_pair(place, pair_key(row * view.tile_count.x + x, depth), record);
                 place++;
             }
         }
@@ -122,6 +135,7 @@ fn emit_large(record: u32, first: u32, end: u32, lane: u32) {
     let l = record_form[record].xyz;
     let q_max = 2.0 * log(255.0 * shape.w);
     let rows = tile_rows(shape.xy, l, q_max);
+    let depth = depth_code(shape.z);
     var round_first = first;
     for (var round = rows.x; round < rows.y; round += 256u) {
         let row = round + lane;
@@ -143,7 +157,7 @@ fn emit_large(record: u32, first: u32, end: u32, lane: u32) {
         }
         var place = round_first + row_scanned[lane] - count;
         for (var x = span.x; x < span.y && place < end; x++) {
-            write_pair(place, row * view.tile_count.x + x, record);
+            write_pair(place, pair_key(row * view.tile_count.x + x, depth), record);
             place++;
         }
         round_first += row_scanned[255];
@@ -157,7 +171,7 @@ fn emit_large(record: u32, first: u32, end: u32, lane: u32) {
 // --- find_ranges: where each tile's list begins and ends ---------------------------------------
 
 @group(1) @binding(0) var<storage, read> range_counters: Counters;
-@group(1) @binding(1) var<storage, read> sorted_tiles: array<u32>;
+@group(1) @binding(1) var<storage, read> sorted_keys: array<u32>;
 // First and one past last, two words a tile; zeroed before.
 @group(1) @binding(2) var<storage, read_write> tile_ranges: array<u32>;
 
@@ -170,12 +184,13 @@ fn find_ranges(
     if i >= range_counters.pairs {
         return;
     }
-    let tile = sorted_tiles[i];
+    let tile = sorted_keys[i] >> view.depth_bits;
     let tiles = view.tile_count.x * view.tile_count.y;
-    if tile < tiles && (i == 0u || sorted_tiles[i - 1u] != tile) {
+    if tile < tiles && (i == 0u || sorted_keys[i - 1u] >> view.depth_bits != tile) {
         tile_ranges[tile * 2u] = i;
     }
-    if tile < tiles && (i + 1u == range_counters.pairs || sorted_tiles[i + 1u] != tile) {
+    let is_last = i + 1u == range_counters.pairs;
+    if tile < tiles && (is_last || sorted_keys[i + 1u] >> view.depth_bits != tile) {
         tile_ranges[tile * 2u + 1u] = i + 1u;
     }
 }

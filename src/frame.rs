@@ -22,6 +22,8 @@ pub struct Frame {
     pub draws: Vec<SplatDraw>,
     /// Name of the behaviour state, where the scene has states.
     pub state: Option<String>,
+    /// The one who carries the camera, where somebody does.
+    pub walker: Option<Walker>,
 }
 
 impl Default for Frame {
@@ -32,6 +34,7 @@ impl Default for Frame {
             background: BACKGROUND_DEFAULT,
             draws: Vec::new(),
             state: None,
+            walker: None,
         }
     }
 }
@@ -84,6 +87,24 @@ impl SplatDraw {
             target: None,
         }
     }
+}
+
+/// A walker with a camera, for whoever writes it down or sounds like it. The camera itself is
+/// [`Frame::camera`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Walker {
+    /// Along the way, metres a second.
+    pub speed_m_s: f64,
+    /// Steps taken: a whole number at every heel strike.
+    pub phase: f64,
+    /// Height of the ground underfoot, world y, metres.
+    pub floor_m: f64,
+    /// Distance from the camera to the nearest wall, metres; `None` where nobody has measured.
+    pub clearance_m: Option<f64>,
+    /// Turn of the head against the heading, left positive, radians.
+    pub head_yaw_rad: f64,
+    /// Up positive, radians.
+    pub head_pitch_rad: f64,
 }
 
 /// Something that happens at an instant, for whoever plays sound or writes it down: a footstep, a

@@ -35,7 +35,7 @@
 //! | outside | [`app`]: window, files, clocks, threads, other programs; the binary's `cli` parses and prints |
 //!
 //! Sound, editor and kiosk will be modules of their own beside these: sound in the work layer, fed
-//! by cues in the `Frame`; editor and kiosk between work and `app`.
+//! by the script's cues ([`frame::Cue`]); editor and kiosk between work and `app`.
 //!
 //! # Invariants
 //!

@@ -20,7 +20,8 @@ struct View {
     tile_count: vec2<u32>,
     // Most (tile, splat) pairs that the buffers hold.
     pair_capacity: u32,
-    unused: u32,
+    // Low bits of a pair's key that hold its depth; 0 where records are sorted by depth beforehand.
+    depth_bits: u32,
     // Centre of the pixel whose splats are asked for.
     pick_px: vec2<f32>,
 }

@@ -11,7 +11,7 @@ use super::replay::{Log, Player};
 use super::session::{SceneOptions, Session};
 use super::{Usage, progress::Progress};
 use crate::camera::Camera;
-use crate::frame::Frame;
+use crate::frame::{Cue, Frame, Walker};
 use crate::gpu::{Context, Packing, Picture, RasterMethod, Renderer, Settings, ShaderSource};
 use anyhow::{Context as _, bail};
 use serde_json::{Map, Value, json};
@@ -394,7 +394,9 @@ pub fn thumbnail(scene: &SceneOptions, draw: &DrawOptions, output: &Path) -> any
 }
 
 /// Runs the scene without drawing and hands `line` one JSON object for each instant: `t`,
-/// `camera.{position, yaw_deg, pitch_deg, roll_deg, fov_deg}`, `state`, `cues`.
+/// `camera.{position, yaw_deg, pitch_deg, roll_deg, fov_deg}`, `state`, `cues[{t, kind, ...}]` (what
+/// happens from this instant up to the next one), and where somebody carries the camera
+/// `walker.{speed_m_s, phase, floor_m, clearance_m, head_yaw_deg, head_pitch_deg}`.
 ///
 /// # Errors
 /// No such scene, a script that fails, whatever `line` says.
@@ -406,17 +408,46 @@ pub fn trace(
     mut line: impl FnMut(&Value) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let mut player = load(scene, draw.size, &offline_cache())?;
-    for (_, t_s) in instants(span, rate, player.session().duration_s())? {
+    let instants = instants(span, rate, player.session().duration_s())?;
+    for (i, &(_, t_s)) in instants.iter().enumerate() {
         interrupt::check()?;
         let frame = player.frame(t_s)?;
-        line(&json!({
+        // One line's end is the next one's start, to the bit: no cue is lost or told twice.
+        let next_s = instants
+            .get(i + 1)
+            .map_or_else(|| rate.instant_s(t_s, 1), |&(_, next_s)| next_s);
+        let cues = player.cues(t_s, next_s)?;
+        let mut json = json!({
             "t": t_s,
             "camera": camera_json(&frame.camera),
             "state": frame.state,
-            "cues": [],
-        }))?;
+            "cues": cues.iter().map(cue_json).collect::<Vec<_>>(),
+        });
+        if let Some(walker) = &frame.walker {
+            json["walker"] = walker_json(walker);
+        }
+        line(&json)?;
     }
     Ok(())
+}
+
+fn cue_json(cue: &Cue) -> Value {
+    let mut json = Map::new();
+    json.insert("t".into(), json!(cue.t_s));
+    json.insert("kind".into(), json!(cue.kind));
+    json.extend(cue.fields.clone());
+    Value::Object(json)
+}
+
+fn walker_json(walker: &Walker) -> Value {
+    json!({
+        "speed_m_s": walker.speed_m_s,
+        "phase": walker.phase,
+        "floor_m": walker.floor_m,
+        "clearance_m": walker.clearance_m,
+        "head_yaw_deg": walker.head_yaw_rad.to_degrees(),
+        "head_pitch_deg": walker.head_pitch_rad.to_degrees(),
+    })
 }
 
 fn camera_json(camera: &Camera) -> Value {

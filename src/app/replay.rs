@@ -12,7 +12,7 @@
 use super::input::Devices;
 use super::senses::Senses;
 use super::session::Session;
-use crate::frame::{Event, Frame, Input};
+use crate::frame::{Cue, Event, Frame, Input};
 use crate::{reference, script};
 use anyhow::{Context as _, bail};
 use glam::{Vec2, Vec3};
@@ -187,6 +187,14 @@ impl Player {
         let frame = self.session.frame(t_s, self.devices.input())?;
         self.devices.step_done();
         Ok(frame)
+    }
+
+    /// As [`Session::cues`].
+    ///
+    /// # Errors
+    /// A runtime error of the script.
+    pub fn cues(&mut self, from_s: f64, to_s: f64) -> Result<Vec<Cue>, script::Error> {
+        self.session.cues(from_s, to_s)
     }
 
     /// Applies all lines up to `t_s`, each at its own time.

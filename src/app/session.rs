@@ -12,7 +12,7 @@ use super::builtin::{self, Builtin};
 use super::watch::{ContentHash, Loaded};
 use super::{Usage, orientation};
 use crate::formats::{self, Code, Container};
-use crate::frame::{Event, Frame, Input};
+use crate::frame::{Cue, Event, Frame, Input};
 use crate::scene::Axes;
 use crate::script::{self, Assets, Files, Script, Setup};
 use anyhow::{Context as _, bail};
@@ -253,6 +253,22 @@ impl Session {
             Some(script) => script.advance_to(t_s - self.start_s, input),
             None => Ok(()),
         }
+    }
+
+    /// What happens at scene time `from_s` or later and before `to_s`, in order of time.
+    ///
+    /// # Errors
+    /// A runtime error of the script.
+    pub fn cues(&mut self, from_s: f64, to_s: f64) -> Result<Vec<Cue>, script::Error> {
+        let start_s = self.start_s;
+        let Some(script) = &mut self.script else {
+            return Ok(Vec::new());
+        };
+        let mut cues = script.cues(from_s - start_s, to_s - start_s)?;
+        for cue in &mut cues {
+            cue.t_s += start_s;
+        }
+        Ok(cues)
     }
 
     /// Hands an event to the script.

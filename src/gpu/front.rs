@@ -361,6 +361,10 @@ impl Front {
         }
         self.record_project(context, residency, frame, plan, encoder)?;
         timing.mark(encoder, "project");
+        if plan.view.depth_bits > 0 {
+            // The rasteriser sorts by tile and depth at once.
+            return Ok(());
+        }
         if self.sorter.is_host() {
             let visible = self.counters_now(context, encoder)?.visible;
             self.sorter.sort_on_host(

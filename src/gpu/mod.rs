@@ -458,6 +458,7 @@ impl Renderer {
         self.raster
             .grow_pairs(context, &self.front, self.wanted.pair_total)?;
         plan.view.pair_capacity = self.raster.pair_capacity();
+        plan.view.depth_bits = self.raster.depth_bits(&plan.view);
         let pick_at = self.pick_at.filter(|at| at[0] < size[0] && at[1] < size[1]);
         if let Some(at) = pick_at {
             plan.view.pick_px = at.map(|v| v as f32 + 0.5);

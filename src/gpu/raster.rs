@@ -109,6 +109,14 @@ impl Raster {
         })
     }
 
+    /// Bits of depth in the keys that are sorted here; 0 where records have to come sorted by depth.
+    pub fn depth_bits(&self, view: &View) -> u32 {
+        match self {
+            Self::Quads(_) => 0,
+            Self::Tiles(_) => depth_bits(view.tile_count),
+        }
+    }
+
     /// Makes room for `pairs` (tile, splat) pairs; returns whether buffers grew. Quads need none.
     ///
     /// # Errors
@@ -318,6 +326,20 @@ pub struct Tiles {
 
 /// Pairs that the buffers hold before anything is known of a scene.
 const PAIRS_START: u32 = 1 << 20;
+
+/// Fewest bits of depth in a pair's key. With fewer, splats 1e-4 of their depth apart would trade
+/// places, so larger pictures (over 16,383 tiles, 2304x1792) sort twice.
+const DEPTH_BITS_MIN: u32 = 18;
+/// Most: all that `depth_code` in tiles.wgsl tells apart.
+const DEPTH_BITS_MAX: u32 = 28;
+
+/// Bits of depth that fit a key beside the number of a tile, or 0 where that are too few.
+fn depth_bits([across, down]: [u32; 2]) -> u32 {
+    // One number more than there are tiles: the last one means none.
+    let tile_bits = u32::BITS - across.saturating_mul(down).leading_zeros();
+    let bits = (u32::BITS - tile_bits).min(DEPTH_BITS_MAX);
+    if bits >= DEPTH_BITS_MIN { bits } else { 0 }
+}
 
 impl Tiles {
     fn new(context: &Context, shaders: &ShaderSource) -> Result<Self, Error> {
@@ -558,4 +580,19 @@ fn view_uniform(front: &Front) -> wgpu::BindingResource<'_> {
         offset: 0,
         size: std::num::NonZeroU64::new(size_of::<View>() as u64),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::depth_bits;
+
+    #[test]
+    fn depth_fits_beside_the_tile_up_to_large_pictures() {
+        assert_eq!(depth_bits([1, 1]), 28);
+        assert_eq!(depth_bits([64, 64]), 19, "1024x1024");
+        assert_eq!(depth_bits([120, 68]), 19, "1920x1080");
+        assert_eq!(depth_bits([128, 127]), 18);
+        assert_eq!(depth_bits([128, 128]), 0, "one number must be left over");
+        assert_eq!(depth_bits([240, 135]), 0, "3840x2160");
+    }
 }

@@ -35,8 +35,8 @@ pub struct View {
     pub tile_count: [u32; 2],
     /// (tile, splat) pairs that the buffers hold.
     pub pair_capacity: u32,
-    /// Pads to a multiple of 8.
-    pub unused: u32,
+    /// Low bits of a pair's key that hold its depth; 0 where records are sorted by depth.
+    pub depth_bits: u32,
     /// Centre of the pixel whose splats are asked for, px.
     pub pick_px: [f32; 2],
 }
@@ -144,7 +144,7 @@ impl View {
             visible_capacity: 0,
             tile_count: size_px.map(|v| v.div_ceil(TILE_PX)),
             pair_capacity: 0,
-            unused: 0,
+            depth_bits: 0,
             pick_px: [0.0; 2],
         }
     }
@@ -227,7 +227,7 @@ pub fn uniform_layouts() -> Vec<(&'static str, StructLayout)> {
                 visible_capacity,
                 tile_count,
                 pair_capacity,
-                unused,
+                depth_bits,
                 pick_px,
             }),
         ),

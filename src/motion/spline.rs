@@ -2,7 +2,8 @@
 //!
 //! Centripetal knots (exponent 1/2) give no cusps and no loops within a segment (Yuksel, Schaefer,
 //! Keyser 2011); a point is evaluated with the Barry-Goldman pyramid. Arc length is a table of
-//! chords, [`CHORDS`] per segment, so moving u evenly moves the point at an even speed.
+//! chords, [`CHORDS`] per segment, with one step of correction inside a chord, so moving u evenly moves
+//! the point at an even speed.
 
 use glam::DVec3;
 
@@ -85,9 +86,18 @@ impl Spline {
             .clamp(1, self.lengths.len() - 1);
         let (a, b) = (self.lengths[after - 1], self.lengths[after]);
         let share = if b > a { (wanted - a) / (b - a) } else { 0.0 };
-        let chord = (after - 1) as f64 + share;
-        let segment = (chord as usize / CHORDS).min(self.segments - 1);
-        self.segment(segment, chord / CHORDS as f64 - segment as f64)
+        let segment = ((after - 1) / CHORDS).min(self.segments - 1);
+        let chord = (after - 1 - segment * CHORDS) as f64;
+        let point = |share: f64| self.segment(segment, (chord + share) / CHORDS as f64);
+        // Within a chord the speed changes by some per cent: where the first guess comes out says
+        // how to mend it.
+        let guess = point(share);
+        let missed = if b > a {
+            share - guess.distance(point(0.0)) / (b - a)
+        } else {
+            0.0
+        };
+        point(share + missed)
     }
 
     /// Unit direction of travel at the share `u` of the length.

@@ -5,7 +5,7 @@ use super::args;
 use super::splats::{self, Cast, LOOK_FIELDS, SharedCast};
 use super::stage::Framing;
 use crate::camera::{Camera, FOV_DEFAULT_RAD};
-use crate::frame::{BACKGROUND_DEFAULT, Event, Frame, Input, SplatDraw};
+use crate::frame::{BACKGROUND_DEFAULT, Event, Frame, Input, SplatDraw, Walker};
 use glam::{Quat, Vec2, Vec3};
 use mlua::{Error, Lua, Result, Table, Value};
 
@@ -31,7 +31,11 @@ pub(super) fn from_lua(value: &Value, t_s: f64, defaults: &Defaults, cast: &Cast
     match value {
         Value::Nil => frame.draws = cast.visible(),
         Value::Table(table) => {
-            args::only_keys(table, &["camera", "background", "state", "draws"], what)?;
+            args::only_keys(
+                table,
+                &["camera", "background", "state", "draws", "walker"],
+                what,
+            )?;
             match table.raw_get::<Value>("camera")? {
                 Value::Nil => {}
                 value => camera = Some(camera_of(&value, "frame: camera")?),
@@ -43,6 +47,10 @@ pub(super) fn from_lua(value: &Value, t_s: f64, defaults: &Defaults, cast: &Cast
             match table.raw_get::<Value>("state")? {
                 Value::Nil => {}
                 value => frame.state = Some(args::text(&value, "frame: state")?),
+            }
+            match table.raw_get::<Value>("walker")? {
+                Value::Nil => {}
+                value => frame.walker = Some(walker_of(&value)?),
             }
             frame.draws = match table.raw_get::<Value>("draws")? {
                 Value::Nil => cast.visible(),
@@ -87,6 +95,33 @@ fn draws_of(value: &Value) -> Result<Vec<SplatDraw>> {
         draws.extend(draw);
     }
     Ok(draws)
+}
+
+/// What a scene says of the one who carries the camera.
+fn walker_of(value: &Value) -> Result<Walker> {
+    let what = "frame: walker";
+    let table = args::table(value, what)?;
+    let known = [
+        "speed",
+        "phase",
+        "floor",
+        "clearance",
+        "head_yaw",
+        "head_pitch",
+    ];
+    args::only_keys(table, &known, what)?;
+    let number = |key: &str, unit: &str| {
+        let value: Value = table.raw_get(key)?;
+        args::number(&value, &format!("{what}.{key}"), unit)
+    };
+    Ok(Walker {
+        speed_m_s: number("speed", "metres a second")?,
+        phase: number("phase", "steps")?,
+        floor_m: number("floor", "metres")?,
+        clearance_m: args::optional_number(table, "clearance", what, "metres")?,
+        head_yaw_rad: number("head_yaw", "degrees")?.to_radians(),
+        head_pitch_rad: number("head_pitch", "degrees")?.to_radians(),
+    })
 }
 
 /// A camera table: see the contract in the module docs of `script`.

@@ -14,12 +14,17 @@
 //!     `{position, rotation, fov}`; angles in degrees, `fov` vertical, 60 when absent;
 //!   - `background`: `'#rrggbb[aa]'`, `{r, g, b[, a]}` or a vector, display space;
 //!   - `state`: a string;
-//!   - `draws`: a list of handles or `{splats = handle, position, rotation, scale, tint, visible}`.
+//!   - `draws`: a list of handles or `{splats = handle, position, rotation, scale, tint, visible}`;
+//!   - `walker`: `{speed, phase, floor, clearance, head_yaw, head_pitch}` of the one who carries the
+//!     camera, as in [`Walker`](crate::frame::Walker), angles in degrees; only `clearance` may be left
+//!     out.
 //!
 //!   Without `draws` every visible asset is drawn at its handle's placement. `frame` may also set
 //!   handles (`hero.position = ...`): such changes hold for that one picture, so that asking for
 //!   any t in any order gives the same pictures. Without `camera` here or in the scene's table,
 //!   the camera frames what is drawn.
+//! - `cues(from, to)`: returns nothing or a list of `{t =, kind =, ...}` with `from <= t < to`: what
+//!   happens in that time, such as footsteps. Pure: asked for any interval, in any order.
 //! - `event(e)`: with `kind`, `name`, `values` as in [`Event`], `x`, `y` for the first two values,
 //!   and `target`, a handle.
 //! - `on_unload() -> data`, and `on_reload(data)` in the next version, after its `load`.
@@ -44,10 +49,12 @@
 //! - `motion`: `ease(name, u)`, `bezier(x1, y1, x2, y2, u)`, `noise(x[, seed[, octaves]])`,
 //!   `spring{from, to, velocity, frequency, damping}:at(t)`, `spring_step(value, velocity, target,
 //!   frequency, damping, dt)`, `spline{p1, p2, ..., closed}` with `:at(u)`, `:tangent(u)`, `.length`,
-//!   `track(rate, count, function(t, i))` with `:at(t)`, `.duration`.
+//!   `track(rate, count, function(t, i))` with `:at(t)`, `.duration`; `track(rate, buffer[, lanes])` of
+//!   little-endian f64, whose `:at(t)` returns a number for each lane.
 //! - `log.info`, `log.warn`, `log.error`, `print`.
 //! - `require('./x')` inside the scene, `require('@stage/x')` for the library in `scripts/`: `avatar`
-//!   (made of `states`, `ghost`, `blink`, `gaze`, `face`, `sphere_camera`), `orbit`, `shapes`, `light`.
+//!   (made of `states`, `ghost`, `blink`, `gaze`, `face`, `sphere_camera`), `walker` (made of
+//!   `walk_route`, `walk_pace`, `walk_gait`, `walk_attention`, `walk_head`), `orbit`, `shapes`, `light`.
 //!
 //! `math.random` depends on the seed and on what is being asked (t, step, event), on nothing else.
 
@@ -55,6 +62,7 @@ mod args;
 mod blame;
 mod body;
 mod budget;
+mod cues;
 mod edits;
 mod frame;
 mod log;
@@ -66,7 +74,7 @@ mod splats;
 mod stage;
 mod vm;
 
-use crate::frame::{Event, Frame, Input};
+use crate::frame::{Cue, Event, Frame, Input};
 use crate::scene::{Body, Splats};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -263,6 +271,19 @@ impl Script {
     /// As thrown by `frame`, or what is wrong with the table that it returned.
     pub fn frame(&mut self, t_s: f64) -> Result<Frame, Error> {
         self.vm.frame(&self.scene, t_s)
+    }
+
+    /// What happens at `from_s` or later and before `to_s`, in order of time; nothing where the scene
+    /// has no `cues`. May be asked for any interval in any order; of intervals side by side each cue
+    /// is in one.
+    ///
+    /// # Errors
+    /// As thrown by `cues`, or what is wrong with the list that it returned.
+    pub fn cues(&mut self, from_s: f64, to_s: f64) -> Result<Vec<Cue>, Error> {
+        match &self.scene.cues {
+            Some(callback) => self.vm.cues(callback, from_s, to_s),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Calls `event`; a no-op where the scene has none.

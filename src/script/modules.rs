@@ -16,7 +16,7 @@ use std::sync::Arc;
 const SOURCE_BYTES_MAX: usize = 4 << 20;
 
 /// The Lua standard library, by the path after `@stage/`.
-const STANDARD: [(&str, &str); 15] = [
+const STANDARD: &[(&str, &str)] = &[
     ("avatar", include_str!("../../scripts/avatar.luau")),
     (
         "avatar_states",
@@ -41,6 +41,15 @@ const STANDARD: [(&str, &str); 15] = [
         include_str!("../../scripts/sphere_camera.luau"),
     ),
     ("states", include_str!("../../scripts/states.luau")),
+    (
+        "walk_attention",
+        include_str!("../../scripts/walk_attention.luau"),
+    ),
+    ("walk_gait", include_str!("../../scripts/walk_gait.luau")),
+    ("walk_head", include_str!("../../scripts/walk_head.luau")),
+    ("walk_pace", include_str!("../../scripts/walk_pace.luau")),
+    ("walk_route", include_str!("../../scripts/walk_route.luau")),
+    ("walker", include_str!("../../scripts/walker.luau")),
 ];
 
 /// Source files of one VM.

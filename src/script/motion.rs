@@ -6,7 +6,8 @@ use crate::motion::spline::CHORDS;
 use crate::motion::{Ease, Spline, Spring, Track, cubic_bezier, noise};
 use glam::{DVec3, Vec3};
 use mlua::{
-    Error, Lua, MetaMethod, Result, Table, UserData, UserDataFields, UserDataMethods, Value,
+    Error, Lua, MetaMethod, MultiValue, Result, Table, UserData, UserDataFields, UserDataMethods,
+    Value,
 };
 
 /// Samples of one track: 68 s at 240 Hz are 16,320.
@@ -378,14 +379,64 @@ pub(super) fn track_bake(
     Track::new(rate_hz, lanes, values)
         .map(|track| BakedTrack {
             track,
+            is_listed: false,
             _share: share,
         })
         .map_err(|why| Error::runtime(format!("motion.track: {why}")))
 }
 
+/// Most numbers per sample of a track that is made of a buffer.
+const LANES_MAX: u32 = 64;
+
+/// Makes a track of a buffer of f64, little-endian: `lanes` (1 when nil) numbers a sample.
+pub(super) fn track_of(
+    lua: &Lua,
+    rate: &Value,
+    samples: &mlua::Buffer,
+    lanes: &Value,
+    quota: &Quota,
+) -> Result<BakedTrack> {
+    let what = "motion.track";
+    let rate_hz = args::positive(rate, "motion.track: rate", "Hz")?;
+    let lanes = match lanes {
+        Value::Nil => 1,
+        value => args::whole(value, "motion.track: lanes", 1, LANES_MAX)? as usize,
+    };
+    let bytes_max = SAMPLES_MAX as usize * 8 * lanes;
+    if samples.len() > bytes_max || !samples.len().is_multiple_of(8) {
+        return Err(Error::runtime(format!(
+            "{what}: the buffer must hold at most {SAMPLES_MAX} samples of {lanes} f64 numbers, got {} bytes",
+            samples.len()
+        )));
+    }
+    let share = quota.take(lua, samples.len() / 8, what)?;
+    let values: Vec<f64> = samples
+        .to_vec()
+        .chunks_exact(8)
+        .map(|bytes| f64::from_le_bytes(std::array::from_fn(|i| bytes[i])))
+        .collect();
+    if let Some(i) = values.iter().position(|v| !v.is_finite()) {
+        return Err(Error::runtime(format!(
+            "{what}: number {} of sample {} must be finite, got {}",
+            i % lanes + 1,
+            i / lanes,
+            values[i]
+        )));
+    }
+    Track::new(rate_hz, lanes, values)
+        .map(|track| BakedTrack {
+            track,
+            is_listed: true,
+            _share: share,
+        })
+        .map_err(|why| Error::runtime(format!("{what}: {why}")))
+}
+
 /// What `motion.track` returns.
 pub(super) struct BakedTrack {
     track: Track,
+    /// Asked for a time it answers with a number a lane, not with a number or a vector.
+    is_listed: bool,
     _share: Share,
 }
 
@@ -398,9 +449,13 @@ impl UserData for BakedTrack {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_method("at", |_, baked, t: Value| {
             let t_s = args::number(&t, "track:at: t", "seconds")?;
-            Ok(Amount::to_value(baked.track.lanes(), |lane| {
-                baked.track.at(lane, t_s)
-            }))
+            let lane = |lane| baked.track.at(lane, t_s);
+            let lanes = baked.track.lanes();
+            Ok(if baked.is_listed {
+                (0..lanes).map(|i| Value::Number(lane(i))).collect()
+            } else {
+                MultiValue::from_iter([Amount::to_value(lanes, lane)])
+            })
         });
     }
 }

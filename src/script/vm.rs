@@ -11,9 +11,10 @@ use super::modules::Modules;
 use super::quota::Quota;
 use super::splats::SharedCast;
 use super::{
-    Assets, Error, LoadError, STEP_HZ, Setup, args, blame, body, log, motion, plain, splats, stage,
+    Assets, Error, LoadError, STEP_HZ, Setup, args, blame, body, cues, log, motion, plain, splats,
+    stage,
 };
-use crate::frame::{Event, Frame, Input};
+use crate::frame::{Cue, Event, Frame, Input};
 use crate::motion::noise::mix;
 use glam::Vec2;
 use mlua::chunk::ChunkMode;
@@ -46,7 +47,15 @@ const REMOVED: [(&str, &str); 12] = [
 ];
 
 /// Functions of a scene's table.
-const CALLBACKS: [&str; 6] = ["load", "step", "frame", "event", "on_unload", "on_reload"];
+const CALLBACKS: [&str; 7] = [
+    "load",
+    "step",
+    "frame",
+    "cues",
+    "event",
+    "on_unload",
+    "on_reload",
+];
 /// Data of a scene's table that means something to the host.
 const FIELDS: [&str; 3] = ["duration", "background", "camera"];
 
@@ -121,6 +130,7 @@ pub(super) struct Scene {
     defaults: Defaults,
     frame: Option<Function>,
     pub step: Option<Function>,
+    pub cues: Option<Function>,
     pub event: Option<Function>,
     pub on_unload: Option<Function>,
 }
@@ -142,6 +152,7 @@ enum Draw {
     Frame(f64),
     Event(u64),
     Unload,
+    Cues(f64),
 }
 
 impl Vm {
@@ -326,6 +337,23 @@ impl Vm {
         self.enter(callback, table).map(|_| ())
     }
 
+    pub(super) fn cues(
+        &self,
+        callback: &Function,
+        from_s: f64,
+        to_s: f64,
+    ) -> std::result::Result<Vec<Cue>, Error> {
+        let blamed = |e: mlua::Error| self.error_of(&e, Some(callback));
+        self.begin(Kind::Call, &Draw::Cues(from_s))
+            .map_err(blamed)?;
+        // As for `frame`: what it does to handles is undone.
+        let cast = &self.host.cast;
+        let lives = cast.borrow().lives();
+        let result = self.enter(callback, (from_s, to_s));
+        cast.borrow_mut().restore(lives);
+        cues::from_lua(&result?, from_s, to_s).map_err(blamed)
+    }
+
     pub(super) fn unload(
         &self,
         callback: &Function,
@@ -361,6 +389,7 @@ impl Vm {
             Draw::Frame(t_s) => (2, t_s.to_bits()),
             Draw::Event(number) => (3, *number),
             Draw::Unload => (4, 0),
+            Draw::Cues(from_s) => (5, from_s.to_bits()),
         };
         self.host.budget.begin(kind);
         // Luau's generator takes 31 bits of seed.
@@ -510,12 +539,21 @@ fn host_functions(lua: &Lua, host: &Rc<Host>, quota: &Quota) -> Result<Table> {
             body::RigBuilder::new(&handle, &bones)
         })?,
     )?;
-    let quota = quota.clone();
+    let own = quota.clone();
     table.raw_set(
         "track_bake",
         lua.create_function(move |lua, (rate, samples): (Value, Table)| {
-            motion::track_bake(lua, &rate, &samples, &quota)
+            motion::track_bake(lua, &rate, &samples, &own)
         })?,
+    )?;
+    let own = quota.clone();
+    table.raw_set(
+        "track_of",
+        lua.create_function(
+            move |lua, (rate, samples, lanes): (Value, mlua::Buffer, Value)| {
+                motion::track_of(lua, &rate, &samples, &lanes, &own)
+            },
+        )?,
     )?;
     Ok(table)
 }
@@ -611,6 +649,7 @@ fn scene_of(returned: &Value, sink: &log::Sink) -> Result<Parts> {
         defaults: Defaults { camera, background },
         frame: callback("frame")?,
         step: callback("step")?,
+        cues: callback("cues")?,
         event: callback("event")?,
         on_unload: callback("on_unload")?,
     };

@@ -7,6 +7,7 @@ mod bodies;
 mod cli;
 mod formats;
 mod given;
+#[macro_use]
 mod mind;
 mod motion;
 mod picture;
@@ -17,5 +18,6 @@ mod sog_spz;
 mod splattie;
 mod tidy;
 mod twins;
+mod walk;
 #[cfg(target_os = "linux")]
 mod window;

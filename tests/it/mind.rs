@@ -41,7 +41,7 @@ impl Files for Memory {
 }
 
 /// No splat files.
-struct Nothing;
+pub struct Nothing;
 
 impl Assets for Nothing {
     fn splats(&self, path: &str, _: Option<u32>, _: Option<&str>) -> Result<Asset, String> {
@@ -50,11 +50,11 @@ impl Assets for Nothing {
 }
 
 /// Level and text of what a script said.
-type Lines = Rc<RefCell<Vec<(String, String)>>>;
+pub type Lines = Rc<RefCell<Vec<(String, String)>>>;
 
 /// A scene of the given files, in a VM of its own, and what it says.
 #[track_caller]
-fn load_files(
+pub fn load_files(
     files: BTreeMap<String, String>,
     assets: Arc<dyn Assets>,
     args: Json,

@@ -120,6 +120,17 @@ fn splines_pass_their_points_at_an_even_speed() {
     assert!((line.at(2.0) - straight[3]).length() < 1e-9);
     assert!((line.tangent(0.0) - DVec3::new(1.0, 2.0, 0.0).normalize()).length() < 1e-6);
 
+    // Chords of very different lengths side by side: hardly a change of speed between them.
+    let uneven =
+        [0.0, 3.2, 6.6, 9.0, 13.4, 14.6, 18.0].map(|x: f64| DVec3::new(x, (0.7 * x).sin(), 0.0));
+    let uneven = Spline::new(&uneven, false).unwrap();
+    let steps = 4000;
+    for i in 0..steps {
+        let [a, b] = [i, i + 1].map(|k| uneven.at(f64::from(k) / f64::from(steps)));
+        let speed = a.distance(b) / uneven.length() * f64::from(steps);
+        near(speed, 1.0, 2e-3);
+    }
+
     // Sixteen points of a circle.
     let points: Vec<DVec3> = (0..16)
         .map(|i| (TAU * f64::from(i) / 16.0).sin_cos())
