@@ -1,6 +1,6 @@
 // Stage "tiles": from records to one depth-sorted list a tile. `count_pairs` sums the tiles of each
 // block of 256 records, `emit_pairs` writes (key, record) pairs; a stable sort by key follows, then
-// `find_ranges` marks where each tile's list lies. The key is tile and depth together where both fit
+// `find_ranges` marks where each tile's list lies and puts splats of one key in order. The key is tile and depth together where both fit
 // 32 bits; else it is the tile alone, and records come sorted by depth.
 // Joined with: shared/types, shared/tile_span.
 
@@ -174,6 +174,31 @@ fn emit_large(record: u32, first: u32, end: u32, lane: u32) {
 @group(1) @binding(1) var<storage, read> sorted_keys: array<u32>;
 // First and one past last, two words a tile; zeroed before.
 @group(1) @binding(2) var<storage, read_write> tile_ranges: array<u32>;
+@group(1) @binding(3) var<storage, read_write> sorted_records: array<u32>;
+@group(1) @binding(4) var<storage, read> range_shape: array<vec4<f32>>;
+
+// Splats of one tile and one step of depth that are put in order; more lie in one plane before the
+// camera, where the order is chance anyway.
+const RUN_MAX: u32 = 128u;
+
+// Sorts the run of equal keys that begins at `first` by exact depth; equal depths keep their order.
+fn sort_run(first: u32, key: u32) {
+    let end = min(first + RUN_MAX, range_counters.pairs);
+    for (var i = first + 1u; i < end && sorted_keys[i] == key; i++) {
+        let record = sorted_records[i];
+        let depth_m = range_shape[record].z;
+        var j = i;
+        while j > first {
+            let before = sorted_records[j - 1u];
+            if range_shape[before].z <= depth_m {
+                break;
+            }
+            sorted_records[j] = before;
+            j--;
+        }
+        sorted_records[j] = record;
+    }
+}
 
 @compute @workgroup_size(256)
 fn find_ranges(
@@ -184,7 +209,11 @@ fn find_ranges(
     if i >= range_counters.pairs {
         return;
     }
-    let tile = sorted_keys[i] >> view.depth_bits;
+    let key = sorted_keys[i];
+    if view.depth_bits > 0u && (i == 0u || sorted_keys[i - 1u] != key) {
+        sort_run(i, key);
+    }
+    let tile = key >> view.depth_bits;
     let tiles = view.tile_count.x * view.tile_count.y;
     if tile < tiles && (i == 0u || sorted_keys[i - 1u] >> view.depth_bits != tile) {
         tile_ranges[tile * 2u] = i;

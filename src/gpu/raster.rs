@@ -370,7 +370,7 @@ impl Tiles {
             device,
             "ranges",
             stage,
-            &[Kind::Read, Kind::Read, Kind::Write],
+            &[Kind::Read, Kind::Read, Kind::Write, Kind::Write, Kind::Read],
         );
         let raster_layout = layout(
             device,
@@ -503,6 +503,8 @@ impl Tiles {
                 whole(&front.counters),
                 whole(&pairs.keys),
                 whole(&self.tile_ranges),
+                whole(&pairs.values),
+                whole(&records.shape),
             ],
         );
         let colour = target.colour.create_view(&Default::default());
