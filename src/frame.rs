@@ -224,7 +224,8 @@ pub struct Input {
 pub struct Event {
     /// What scripts match on: `hover` and `leave` (the pointer comes over a target, goes from it),
     /// `click` and `double_click` (on a target or beside all of them), `pointer_enter` and
-    /// `pointer_leave` (of the window), `key`, `resize`, `message`, `error`.
+    /// `pointer_leave` (of the window), `key`, `resize`, `message`, `error` (the newest version of
+    /// the scene is broken; the name says how).
     pub kind: String,
     /// The key's, button's or message's name, or empty.
     pub name: String,

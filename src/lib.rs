@@ -10,11 +10,17 @@
 //! ```text
 //!  file -> formats -> Splats (immutable, shared) -------------------+
 //!                       | names, bounds                            v
-//!  Input, t ---> script ---> Frame (plain data) --+--> gpu: cull > project > sort > raster > compose
-//!    ^   (Luau: what happens)                     |        -> window | PNG | GIF | video
-//!  app (window, files, clock)                     +--> reference: the same stages, slow and readable
-//!                                                 +--> trace: text
+//!  Input, t ---> script ---> Frame (plain data) --+--> gpu: deform > cull > project > sort > raster
+//!    ^   (Luau: what happens)                     |        > compose -> window | PNG | GIF | video
+//!    |                                            |        > pick -> what the pointer is over -+
+//!    |                                            +--> reference: the same stages, slow, readable
+//!    |                                            +--> trace: text                             |
+//!  app (window, pads, OSC, files, clock) <-----------------------------------------------------+
 //! ```
+//!
+//! Policy is in Luau, mechanism in Rust. An avatar shows the cut: bones, blendshapes, edits and hits
+//! are host primitives; states, gaze, blinks and every gain are in `scripts/avatar.luau` and what it
+//! requires.
 //!
 //! Time is an argument: `frame(t)` is asked for any t, in any order. What depends on live input
 //! runs in `step(dt, input)` at a fixed 240 Hz. So a picture in the window, in a video and in a
@@ -29,7 +35,7 @@
 //! | layer | modules |
 //! |---|---|
 //! | maths | [`camera`] (lens, extrinsics), [`motion`] (easing, spring, spline, noise, track) |
-//! | data | [`scene`]: splats, spherical harmonics, axes, placement |
+//! | data | [`scene`]: splats, spherical harmonics, axes, placement; bodies, poses, edits |
 //! | waist | [`frame`]: `Frame` out of scripts, `Input` and `Event` into them |
 //! | work | [`formats`] (bytes and splats), [`script`] (the only place that knows Lua), [`gpu`] (the only place that knows wgpu), [`reference`] (CPU twins of the GPU stages) |
 //! | outside | [`app`]: window, files, clocks, threads, other programs; the binary's `cli` parses and prints |
@@ -42,7 +48,7 @@
 //! - Nothing below `app` opens a path of its own accord, asks for the time to decide what is drawn,
 //!   or draws an unseeded random: files come through traits and containers, t is an argument.
 //! - A splat's row number in its file is never lost: rows are not reordered, and rows that cannot
-//!   be drawn stay in place and are skipped.
+//!   be drawn stay in place and are skipped. Skin and blendshapes of a [`scene::Body`] rely on it.
 //! - A file from outside cannot panic, hang or exhaust the host: sizes are checked in 64 bits
 //!   before allocation, limits have names, and each reader has a fuzz target ([`formats`]).
 //! - What is edited live keeps its last good version: script, shader, splat file.

@@ -404,10 +404,27 @@ impl Live {
             tracing::debug!(target: RELOAD, "{}", error.traceback);
         }
         self.fault = Some(Fault {
-            text,
+            text: text.clone(),
             traceback: error.traceback.clone(),
             running: self.running(),
         });
+        self.tell_error(text);
+    }
+
+    /// Lets the version that plays on know what is wrong with the newest, by an `error` event.
+    fn tell_error(&mut self, text: String) {
+        let Some(session) = self.current.as_mut().filter(|_| !self.is_halted) else {
+            return;
+        };
+        let event = Event {
+            kind: "error".to_owned(),
+            name: text,
+            values: Vec::new(),
+            target: None,
+        };
+        if let Err(error) = session.event(&event) {
+            tracing::warn!("the scene's answer to an error failed itself: {error}");
+        }
     }
 
     fn running(&self) -> String {

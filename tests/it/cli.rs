@@ -422,7 +422,7 @@ fn without_a_display_a_sample_is_rendered_and_named() {
     for line in text(&output.stdout).lines() {
         assert!(folder.path().join(line).is_file(), "{line}");
     }
-    assert!(folder.path().join("out/hello.png").is_file());
+    assert!(folder.path().join("out/avatar.png").is_file());
 }
 
 #[cfg(unix)]
