@@ -66,6 +66,7 @@
 //! rounding of 8 bits). See [`gpu`] for packing: 32 bytes a splat and a compact SH codec.
 
 pub mod app;
+pub mod audio;
 pub mod camera;
 pub mod formats;
 pub mod frame;
