@@ -14,6 +14,7 @@ mod reference;
 mod reload;
 mod script;
 mod sog_spz;
+mod sound;
 mod splattie;
 mod tidy;
 mod twins;
