@@ -31,11 +31,11 @@
 //! | maths | [`camera`] (lens, extrinsics), [`motion`] (easing, spring, spline, noise, track) |
 //! | data | [`scene`]: splats, spherical harmonics, axes, placement |
 //! | waist | [`frame`]: `Frame` out of scripts, `Input` and `Event` into them |
-//! | work | [`formats`] (bytes and splats), [`script`] (the only place that knows Lua), [`gpu`] (the only place that knows wgpu), [`reference`] (CPU twins of the GPU stages) |
+//! | work | [`formats`] (bytes and splats), [`script`] (the only place that knows Lua), [`gpu`] (the only place that knows wgpu), [`reference`] (CPU twins of the GPU stages), [`audio`] (a score of voices and samples) |
 //! | outside | [`app`]: window, files, clocks, threads, other programs; the binary's `cli` parses and prints |
 //!
-//! Sound, editor and kiosk will be modules of their own beside these: sound in the work layer, fed
-//! by cues in the `Frame`; editor and kiosk between work and `app`.
+//! Editor and kiosk will be modules of their own between work and `app`. Sound is mixed at any time
+//! from one list of voices, so playing, seeking and writing a file give the same samples.
 //!
 //! # Invariants
 //!

@@ -13,9 +13,9 @@
 use super::device::{Device, Feed, Playing, Status};
 use super::mic::Mic;
 use super::mixer::Mixer;
-use super::score::{BusId, Score, VoiceId, VoiceSpec};
+use super::score::{BusId, SCORE_VOICES_MAX, Score, VoiceId, VoiceSpec};
 use super::space::{Listener, ListenerTrack};
-use super::{BLOCK_SAMPLES, Error, Stereo, sample_at, seconds_at};
+use super::{BLOCK_SAMPLES, Error, RATE_HZ, Stereo, sample_at, seconds_at};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -40,8 +40,14 @@ const LATE_MAX_SAMPLES: i64 = 12_000;
 /// Blocks that sound goes on for when the window says nothing, 2 s.
 const ALONE_BLOCKS: u32 = 200;
 
+/// Voices from which on ended ones are forgotten.
+const VOICES_KEPT: usize = SCORE_VOICES_MAX / 4;
+
 /// How long the thread sleeps between looks at its store.
 const TICK: Duration = Duration::from_millis(4);
+
+/// Listeners of the past that are kept: a jump back mixes some seconds from before it.
+const TRACK_S: f64 = 60.0;
 
 /// Looks from one attempt to open a device to the next, about 1 s.
 const RETRY_TICKS: u32 = 250;
@@ -57,6 +63,7 @@ enum Command {
     Stop(VoiceId, i64, f64),
     Fade(VoiceId, i64, f64, f64),
     FadeBus(BusId, i64, f64, f64),
+    Forget(i64),
     Score(Box<Score>),
     Mic(Box<Option<Mic>>),
     Gain(f64),
@@ -114,7 +121,7 @@ impl Live {
         let thread = std::thread::Builder::new()
             .name("sound".to_owned())
             .spawn(move || Worker::new(device, mixer, shared_there).run(&received))
-            .map_err(|error| Error::Write(format!("no thread for sound: {error}")))?;
+            .map_err(|error| Error::System(format!("no thread: {error}")))?;
         Ok(Self {
             commands: Some(commands),
             thread: Some(thread),
@@ -146,6 +153,12 @@ impl Live {
         if is_late && self.shared.is_playing.load(Ordering::Acquire) {
             spec.start_sample = soonest;
             self.late += 1;
+        }
+        if self.score.voice_count() >= VOICES_KEPT {
+            // Players run for days. What has ended a minute ago is no longer needed for a jump back.
+            let sample = soonest - 60 * i64::from(RATE_HZ);
+            self.score.forget_before(sample);
+            self.send(Command::Forget(sample));
         }
         let id = self.score.add(spec.clone())?;
         self.send(Command::Add(Box::new(spec)));
@@ -259,6 +272,8 @@ struct Worker {
     is_heard: bool,
     alone_blocks: u32,
     block: Vec<Stereo>,
+    /// What cannot be done while something is heard, and what came after it.
+    deferred: Vec<Command>,
 }
 
 /// An open device.
@@ -288,6 +303,7 @@ impl Worker {
             is_heard: false,
             alone_blocks: 0,
             block: vec![[0.0; 2]; BLOCK_SAMPLES],
+            deferred: Vec::new(),
         }
     }
 
@@ -312,7 +328,25 @@ impl Worker {
         }
     }
 
+    /// Does what the window wants. Another score or microphone starts the mix over, so it waits for
+    /// the end of a fade, and changes of the score that come later wait behind it.
     fn obey(&mut self, command: Command) {
+        let is_moving = matches!(command, Command::At(..) | Command::Pause | Command::Gain(_));
+        let is_cut = matches!(command, Command::Score(_) | Command::Mic(_));
+        if self.is_heard && (is_cut || !(is_moving || self.deferred.is_empty())) {
+            self.deferred.push(command);
+        } else {
+            self.obey_now(command);
+        }
+    }
+
+    fn obey_deferred(&mut self) {
+        for command in std::mem::take(&mut self.deferred) {
+            self.obey_now(command);
+        }
+    }
+
+    fn obey_now(&mut self, command: Command) {
         let score = self.mixer.score_mut();
         // What the window's own score took, this one takes.
         let taken = match command {
@@ -330,6 +364,10 @@ impl Worker {
             Command::FadeBus(bus, sample, to_db, fade_s) => {
                 score.fade_bus(bus, sample, to_db, fade_s)
             }
+            Command::Forget(sample) => {
+                score.forget_before(sample);
+                Ok(())
+            }
             Command::Score(score) => {
                 self.mixer.set_score(*score);
                 Ok(())
@@ -344,6 +382,7 @@ impl Worker {
 
     fn at(&mut self, sample: i64, listener: Listener) {
         self.track.push(seconds_at(sample), listener);
+        self.track.forget_before(seconds_at(sample) - TRACK_S);
         let wanted = sample - BEHIND_SAMPLES;
         let is_off = (self.head - wanted).abs() > OFF_MAX_SAMPLES;
         if is_off || !self.is_running {
@@ -404,6 +443,7 @@ impl Worker {
     fn close(&mut self) {
         self.output = None;
         self.is_heard = false;
+        self.obey_deferred();
         self.shared.is_playing.store(false, Ordering::Release);
     }
 
@@ -459,7 +499,11 @@ impl Worker {
         if self.alone_blocks >= ALONE_BLOCKS {
             self.is_running = false;
         }
-        let is_leaving = self.is_heard && (!self.is_running || self.jump_to.is_some());
+        let is_cut = self.jump_to.is_some() || !self.deferred.is_empty();
+        let is_leaving = self.is_heard && (is_cut || !self.is_running);
+        if !is_leaving {
+            self.obey_deferred();
+        }
         if !self.is_running && !self.is_heard {
             self.block.fill([0.0; 2]);
             return;

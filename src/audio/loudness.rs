@@ -59,5 +59,5 @@ impl Meter {
 }
 
 fn failed(error: ebur128::Error) -> Error {
-    Error::Write(format!("measuring loudness: {error}"))
+    Error::System(format!("measuring loudness: {error}"))
 }

@@ -5,12 +5,12 @@
 //! earlier and throws that away; all that has a memory has forgotten by then how it was started, so
 //! the samples after a jump are, bit for bit, those that playing up to there gives.
 
-use super::dynamics::{Block, Limiter};
+use super::dynamics::{Block, Limiter, glide};
 use super::mic::{LOOK_BACK_BLOCKS, Mic, Restarted, RunningMic, without_direct_current};
 use super::score::{BusId, Score, Voice, VoiceId};
 use super::space::{Ears, Listener};
 use super::voice::RunningVoice;
-use super::{BLOCK_SAMPLES, Error, Stereo, amplitude_from_db, seconds_at};
+use super::{BLOCK_SAMPLES, Error, SAMPLE_MAX, Stereo, amplitude_from_db, seconds_at};
 use crate::motion::noise::mix;
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::PI;
@@ -37,6 +37,8 @@ struct State {
     next: Option<i64>,
     mic: Option<RunningMic>,
     direct_current: Restarted,
+    /// The factor of everything at the end of the last block.
+    gain: Option<f64>,
     limiter: Limiter,
     /// The block that came out last: the one before the last mixed.
     ready: Vec<Stereo>,
@@ -80,14 +82,13 @@ impl Mixer {
         Ok(())
     }
 
-    /// Gain of everything, before the limiter, dB.
+    /// Gain of everything, before the limiter, dB. While playing it is reached over one block.
     ///
     /// # Errors
     /// A gain that is no number or over 40 dB.
     pub fn set_gain_db(&mut self, gain_db: f64) -> Result<(), Error> {
         super::within("the gain of everything in dB", gain_db, -200.0, 40.0)?;
         self.gain_db = gain_db;
-        self.restart();
         Ok(())
     }
 
@@ -137,9 +138,9 @@ impl Mixer {
         std::mem::take(&mut self.warnings)
     }
 
-    /// Writes samples `first..` of the score into `out`.
+    /// Writes samples `first..` of the score into `out`; `first` is within [`SAMPLE_MAX`] of 0.
     pub fn render(&mut self, first: i64, ears: &dyn Ears, out: &mut [Stereo]) {
-        let mut at = first;
+        let mut at = first.clamp(-SAMPLE_MAX, SAMPLE_MAX);
         let mut rest = out;
         while !rest.is_empty() {
             let (number, inside) = (at.div_euclid(BLOCK), at.rem_euclid(BLOCK) as usize);
@@ -214,9 +215,11 @@ impl Mixer {
         state.direct_current.run(number, &mut direct, false);
         let gain = amplitude_from_db(self.gain_db);
         for (sum, heard) in direct.iter_mut().zip(&air) {
-            sum[0] = gain * (sum[0] + heard[0]);
-            sum[1] = gain * (sum[1] + heard[1]);
+            sum[0] += heard[0];
+            sum[1] += heard[1];
         }
+        glide(&mut direct, state.gain.unwrap_or(gain), gain);
+        state.gain = Some(gain);
         let limited = state.limiter.run(&direct);
         state.ready.clear();
         state.ready.extend(limited.iter().map(|sample| {
@@ -234,6 +237,8 @@ impl Mixer {
             state.revision = Some(self.score.revision());
             state.waiting = 0;
             state.sounding.clear();
+            let left: BTreeSet<VoiceId> = self.score.voices().iter().map(|v| v.id).collect();
+            state.voices.retain(|id, _| left.contains(id));
             for message in messages {
                 if self.warned.insert(message.clone()) {
                     self.warnings.push(message);
@@ -266,6 +271,7 @@ impl State {
             next: None,
             mic,
             direct_current: without_direct_current(),
+            gain: None,
             limiter: Limiter::new(),
             ready: Vec::with_capacity(BLOCK_SAMPLES),
             voices: BTreeMap::new(),

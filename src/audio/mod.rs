@@ -54,10 +54,13 @@ pub const BLOCK_SAMPLES: usize = 480;
 /// Left and right, each -1 to 1 at full scale.
 pub type Stereo = [f32; 2];
 
-/// The sample at a scene time, to the nearest.
+/// The last sample that anything may be scheduled at: 265 days.
+pub const SAMPLE_MAX: i64 = 1 << 40;
+
+/// The sample at a scene time, to the nearest; within [`SAMPLE_MAX`] of 0.
 #[must_use]
 pub fn sample_at(t_s: f64) -> i64 {
-    (t_s * f64::from(RATE_HZ)).round() as i64
+    ((t_s * f64::from(RATE_HZ)).round() as i64).clamp(-SAMPLE_MAX, SAMPLE_MAX)
 }
 
 /// Scene time of a sample, seconds.
@@ -141,6 +144,9 @@ pub enum Error {
         /// Why, and what to do.
         why: String,
     },
+    /// The system gave no thread or no memory.
+    #[error("sound: {0}")]
+    System(String),
     /// Writing failed.
     #[error("writing sound: {0}")]
     Write(String),

@@ -7,7 +7,7 @@
 use super::filter::{FILTERS_MAX, Filter, memory_samples};
 use super::space::Place;
 use super::synth::{Shape, Source, Wander};
-use super::{Error, RATE_HZ, amplitude_from_db, within};
+use super::{Error, RATE_HZ, SAMPLE_MAX, amplitude_from_db, within};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -25,9 +25,6 @@ const FADES_MAX: usize = 4096;
 
 /// The shortest fade of gains, stops and ends: shorter ones click.
 pub const FADE_MIN_S: f64 = 0.005;
-
-/// The end of anything scheduled: 2^40 samples are 265 days.
-const SAMPLE_MAX: i64 = 1 << 40;
 
 /// A bus by its place in the score's list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -315,6 +312,12 @@ impl Score {
     /// # Errors
     /// No such voice, or a time out of range.
     pub fn stop(&mut self, id: VoiceId, sample: i64, fade_s: f64) -> Result<(), Error> {
+        within(
+            "a stop in samples",
+            sample as f64,
+            -SAMPLE_MAX as f64,
+            SAMPLE_MAX as f64,
+        )?;
         within("a fade in seconds", fade_s, 0.0, 3600.0)?;
         let fade_out = (fade_s.max(FADE_MIN_S) * f64::from(RATE_HZ)) as i64;
         let voice = self.voice_mut(id)?;

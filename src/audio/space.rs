@@ -172,18 +172,18 @@ pub struct ListenerTrack {
 }
 
 impl ListenerTrack {
-    /// Points that are held; older ones are let go.
-    pub const POINTS_MAX: usize = 1 << 20;
-
     /// Adds the listener at a time. A time before ones that are there replaces those: what was known
     /// of the future no longer holds after a jump back.
     pub fn push(&mut self, t_s: f64, listener: Listener) {
         let keep = self.points.partition_point(|(at, _)| *at < t_s);
         self.points.truncate(keep);
-        if self.points.len() >= Self::POINTS_MAX {
-            self.points.drain(..Self::POINTS_MAX / 2);
-        }
         self.points.push((t_s, listener));
+    }
+
+    /// Lets go of what lies before a time, but for the last point there.
+    pub fn forget_before(&mut self, t_s: f64) {
+        let before = self.points.partition_point(|(at, _)| *at < t_s);
+        self.points.drain(..before.saturating_sub(1));
     }
 }
 

@@ -501,6 +501,73 @@ fn nothing_leaves_over_minus_1_dbtp_and_no_direct_current() {
     }
 }
 
+#[test]
+fn wind_and_hands_are_heard_as_the_listener_says() {
+    let level_db = |wind_m_s: f32, shake_m_s2: f32| {
+        let mic = Mic {
+            gain: None,
+            compressor: None,
+            noise_db: -200.0,
+            ..Mic::phone()
+        };
+        let ears = Listener {
+            wind_m_s,
+            shake_m_s2,
+            ..Listener::default()
+        };
+        let heard = render(&mut mixer(empty_score(), Some(mic)), 0.0, 4.0, &ears);
+        db_from_amplitude(rms(&heard))
+    };
+    // Wind goes with the square of its speed, handling with the acceleration.
+    let wind = level_db(4.0, 0.0) - level_db(2.0, 0.0);
+    assert!((wind - 12.04).abs() < 0.1, "{wind} dB for twice the wind");
+    let shake = level_db(0.0, 2.0) - level_db(0.0, 1.0);
+    assert!(
+        (shake - 6.02).abs() < 0.1,
+        "{shake} dB for twice the shaking"
+    );
+    assert!(level_db(0.0, 0.0) < -150.0, "still air, still hands");
+    let handling = level_db(0.0, 1.0);
+    assert!(
+        (handling - Mic::phone().handling_db).abs() < 3.0,
+        "{handling} dB"
+    );
+    // Shaken once a second: heard once a second.
+    let mic = Mic {
+        gain: None,
+        compressor: None,
+        ..Mic::phone()
+    };
+    let shaken = |t_s: f64| Listener {
+        shake_m_s2: if t_s.fract() < 0.5 { 3.0 } else { 0.0 },
+        ..Listener::default()
+    };
+    let heard = render(&mut mixer(empty_score(), Some(mic)), 0.0, 4.0, &shaken);
+    for second in 0..4 {
+        let at = |t_s: f64| sample_at(f64::from(second) + t_s) as usize;
+        let ratio = rms(&heard[at(0.1)..at(0.4)]) / rms(&heard[at(0.6)..at(0.9)]);
+        assert!(ratio > 5.0, "second {second}: {ratio}");
+    }
+}
+
+#[test]
+fn a_phone_is_narrow_or_mono() {
+    let side_share = |mic: Option<Mic>| {
+        let bed = VoiceSpec::new(0, Source::Noise(Colour::White));
+        let mut score = empty_score();
+        score.add(bed).expect("a bed");
+        let heard = render(&mut mixer(score, mic), 0.0, 2.0, &Listener::default());
+        let side: Vec<Stereo> = heard.iter().map(|[l, r]| [0.5 * (l - r); 2]).collect();
+        let middle: Vec<Stereo> = heard.iter().map(|[l, r]| [0.5 * (l + r); 2]).collect();
+        rms(&side) / rms(&middle)
+    };
+    let open = side_share(None);
+    assert!((open - 1.0).abs() < 0.05, "{open}: independent sides");
+    let narrow = side_share(Some(Mic::phone()));
+    assert!((narrow - Mic::phone().width).abs() < 0.02, "{narrow}");
+    assert_eq!(side_share(Some(Mic::old_phone())), 0.0);
+}
+
 /// The largest bend of the left channel: second difference.
 fn bend(samples: &[Stereo]) -> f64 {
     samples
@@ -558,6 +625,17 @@ fn fades_stops_jumps_of_gain_and_fast_pans_do_not_click() {
     assert!(bend(&changed[4800..]) < 2.0 * 1.3 * smooth);
     let after = &changed[sample_at(0.81) as usize..];
     assert!(rms(after) < 1e-4, "stopped: {}", rms(after));
+
+    // The gain of everything, between two pieces.
+    let mut score = empty_score();
+    score.add(VoiceSpec::new(0, tone())).expect("a tone");
+    let mut all = mixer(score, None);
+    let mut heard = render(&mut all, 0.0, 0.3, &Listener::default());
+    all.set_gain_db(-30.0).expect("in range");
+    heard.extend(render(&mut all, 0.3, 0.6, &Listener::default()));
+    assert!(bend(&heard[4800..]) < 1.3 * smooth, "gain of everything");
+    let quieter = db_from_amplitude(rms(&heard[20_000..]) / rms(&heard[4800..14_000]));
+    assert!((quieter + 30.0).abs() < 0.1, "{quieter} dB");
 
     let spun = VoiceSpec {
         place: Place::At {
@@ -1173,6 +1251,17 @@ fn a_device_that_vanishes_comes_back_and_nobody_waits() {
     std::thread::sleep(Duration::from_millis(50));
     let heard = perform(&mut live, &bench, 3.0, 40);
     assert!(rms(&heard[9_600..]) > 1e-4, "it sounds again");
+    // Another microphone while it plays: over a fade, and it goes on.
+    live.set_mic(Some(Mic::call())).expect("in range");
+    let heard = perform(&mut live, &bench, 3.4, 60);
+    assert!(
+        rms(&heard[19_200..]) > 1e-4,
+        "it sounds through the other microphone"
+    );
+    assert!(
+        heard[19_200..].iter().all(|[left, right]| left == right),
+        "a call is mono"
+    );
     live.pause();
     std::thread::sleep(Duration::from_millis(30));
     bench.take(9600);
