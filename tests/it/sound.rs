@@ -1057,9 +1057,91 @@ fn an_ogg_cut_in_the_middle_plays_what_is_there_and_says_so() {
     assert!(warning.contains(&seconds), "{warning} {seconds}");
 }
 
+/// A mono FLAC file of whole frames without prediction (RFC 9639).
+fn flac_file(samples: &[i16]) -> Vec<u8> {
+    const BLOCK: usize = 4096;
+    let check = |bytes: &[u8], width: u32, polynomial: u32| {
+        let top = 1 << (width - 1);
+        let mask = (top << 1) - 1;
+        bytes.iter().fold(0_u32, |sum, byte| {
+            (0..8).fold(sum ^ u32::from(*byte) << (width - 8), |sum, _| {
+                let shifted = sum << 1;
+                (if sum & top == 0 {
+                    shifted
+                } else {
+                    shifted ^ polynomial
+                }) & mask
+            })
+        })
+    };
+    assert!(samples.len().is_multiple_of(BLOCK), "whole frames");
+    let mut bytes = b"fLaC".to_vec();
+    bytes.extend([0x80, 0, 0, 34]);
+    bytes.extend((BLOCK as u16).to_be_bytes());
+    bytes.extend((BLOCK as u16).to_be_bytes());
+    bytes.extend([0; 6]);
+    // 20 bits of rate, 3 of channels - 1, 5 of bits - 1, 36 of length.
+    let packed = 48_000_u64 << 44 | 15 << 36 | samples.len() as u64;
+    bytes.extend(packed.to_be_bytes());
+    bytes.extend([0; 16]);
+    for (number, block) in samples.chunks(BLOCK).enumerate() {
+        // 4096 samples, 48 kHz; mono, 16 bits; the frame's number.
+        let mut frame = vec![0xFF, 0xF8, 0xCA, 0x08, number as u8];
+        frame.push(check(&frame, 8, 0x07) as u8);
+        frame.push(0x02);
+        frame.extend(block.iter().flat_map(|sample| sample.to_be_bytes()));
+        let sum = check(&frame, 16, 0x8005) as u16;
+        frame.extend(sum.to_be_bytes());
+        bytes.extend(frame);
+    }
+    bytes
+}
+
+#[test]
+fn flac_is_read_to_the_bit_and_a_cut_one_says_so() {
+    let samples: Vec<i16> = (0..4096 * 6)
+        .map(|n| (9000.0 * (f64::from(n) * 0.05).sin()) as i16)
+        .collect();
+    let bytes = flac_file(&samples);
+    let clip = decode("tone.flac", bytes.clone()).expect("a FLAC file");
+    assert_eq!(clip.length_samples(), samples.len() as i64);
+    assert!(clip.warnings().is_empty(), "{:?}", clip.warnings());
+    let source = Source::Clip {
+        clip: Arc::new(clip),
+        from_s: 0.0,
+        speed: 1.0,
+        is_looped: false,
+    };
+    let heard = render_voice(VoiceSpec::new(0, source), 0.4);
+    let sine = |n: usize| 9000.0 / 32_768.0 * (n as f64 * 0.05).sin();
+    let off = (9600..14_400).map(|n| (f64::from(heard[n][0]) - sine(n)).abs());
+    // The filter against direct current turns a tone of 382 Hz by 3 degrees.
+    assert!(off.fold(0.0, f64::max) < 0.017);
+    let cut = decode("cut.flac", bytes[..bytes.len() / 2].to_vec()).expect("half a file");
+    let warning = cut.warnings().join("; ");
+    assert!(warning.contains("cut.flac: cut off"), "{warning}");
+    assert!(warning.contains("24576 samples"), "{warning}");
+}
+
+#[test]
+fn mp3_is_read() {
+    // Frames of MPEG 1 layer 3, 128 kbit/s, 48 kHz, stereo, without any content: silence.
+    let frame = [&[0xFF, 0xFB, 0x94, 0x00][..], &[0; 380]].concat();
+    let clip = decode("silence.mp3", frame.repeat(50)).expect("an MP3 file");
+    assert_eq!((clip.rate_hz(), clip.channels()), (48_000, 2));
+    let frames = clip.length_samples() as f64 / 1152.0;
+    assert!((48.0..=50.0).contains(&frames), "{frames} frames");
+}
+
 #[test]
 fn damaged_files_neither_panic_nor_hang() {
-    let mut files = vec![wav_file(44_100, 2, 0.3, |t_s| (3000.0 * t_s).sin())];
+    let mut files = vec![
+        wav_file(44_100, 2, 0.3, |t_s| (3000.0 * t_s).sin()),
+        flac_file(&[1000; 8192]),
+        [&[0xFF, 0xFB, 0x94, 0x00][..], &[0; 380]]
+            .concat()
+            .repeat(20),
+    ];
     for name in [
         "footsteps/default_snow_footstep.1.ogg",
         "footsteps/default_hard_footstep.2.ogg",
@@ -1300,6 +1382,17 @@ fn figures() {
         let begin = Instant::now();
         render(&mut mixer, 33.3, 33.31, &walker);
         println!("  a jump: {:.0} ms", begin.elapsed().as_secs_f64() * 1e3);
+    }
+    if let Some(path) = given::data("sounds/beds/city.ogg") {
+        let bytes = std::fs::read(path).expect("readable");
+        let begin = Instant::now();
+        let clip = decode("city.ogg", bytes).expect("an Ogg file");
+        println!(
+            "reading {:.1} s of Ogg at {} Hz: {:.0} ms",
+            seconds_at(clip.length_samples()),
+            clip.rate_hz(),
+            begin.elapsed().as_secs_f64() * 1e3
+        );
     }
     let bench = Bench::present();
     let live = Live::start(Box::new(bench.clone()), walk(1.0), None, 7).expect("a thread");
