@@ -8,7 +8,8 @@
 //! over one block.
 //!
 //! A device that cannot be opened or goes away is said once; everything goes on silently and the
-//! thread tries again each second. There is no clock here: the device's pace is the clock.
+//! thread looks for one each second; one that is there but does not open is tried ever more seldom,
+//! up to twice a minute, since drivers print when they fail. There is no clock here: the device's pace is the clock.
 
 use super::device::{Device, Feed, Playing, Status};
 use super::mic::Mic;
@@ -261,6 +262,8 @@ struct Worker {
     store: usize,
     /// Looks until the next attempt to open a device.
     wait_ticks: u32,
+    /// Attempts in a row to open a device that is there.
+    failed: u32,
     /// Whether the lack of a device was said.
     is_lack_said: bool,
     head: i64,
@@ -296,6 +299,7 @@ impl Worker {
             output: None,
             store: STORE_SAMPLES,
             wait_ticks: 0,
+            failed: 0,
             is_lack_said: false,
             head: 0,
             jump_to: None,
@@ -410,14 +414,18 @@ impl Worker {
         let status = Arc::new(Status::default());
         let (samples, feed) = rtrb::RingBuffer::new(STORE_MAX_SAMPLES);
         let opened = if self.device.is_there() {
+            self.wait_ticks = RETRY_TICKS << self.failed.min(5);
+            self.failed += 1;
             self.device.open(Feed::new(feed, Arc::clone(&status)))
         } else {
+            self.failed = 0;
             Err("no device".to_owned())
         };
         match opened {
             Ok(playing) => {
                 tracing::info!("sound: {}", playing.name());
                 self.is_lack_said = true;
+                self.failed = 0;
                 self.output = Some(Output {
                     samples,
                     status,

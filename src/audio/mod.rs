@@ -36,10 +36,11 @@ pub mod wav;
 
 pub use clip::Clip;
 pub use device::{Device, SystemDevice};
+pub use dynamics::Compressor;
 pub use filter::{Filter, Mode};
 pub use grains::Grains;
 pub use live::Live;
-pub use mic::Mic;
+pub use mic::{AutomaticGain, Mic};
 pub use mixer::Mixer;
 pub use score::{Bus, BusId, Score, VoiceId, VoiceSpec};
 pub use space::{Listener, ListenerTrack, Place};

@@ -2,7 +2,7 @@
 //!
 //! Voices are only ever added, stopped and faded, each at a stated sample, so a score that grew while
 //! it was played is the score that is written to a file afterwards. How many may sound at once is
-//! limited, and who is left out depends on the score alone ([`Score::admitted`]).
+//! limited ([`VOICES_MAX`]), and who is left out depends on the score alone.
 
 use super::filter::{FILTERS_MAX, Filter, memory_samples};
 use super::space::Place;

@@ -11,8 +11,8 @@ use splatstage::audio::space::Ears;
 use splatstage::audio::wav::Depth;
 use splatstage::audio::{
     Bus, BusId, Clip, Colour, Device, Filter, Grains, Listener, ListenerTrack, Live, Mic, Mixer,
-    Place, RATE_HZ, Score, Shape, Source, Stereo, VoiceSpec, Wander, amplitude_from_db,
-    db_from_amplitude, sample_at, seconds_at, wav,
+    Place, RATE_HZ, Score, Shape, Source, Stereo, SystemDevice, VoiceSpec, Wander,
+    amplitude_from_db, db_from_amplitude, sample_at, seconds_at, wav,
 };
 use splatstage::camera::Camera;
 use std::f64::consts::PI;
@@ -1365,6 +1365,24 @@ fn without_a_device_all_goes_on_silently() {
         .expect("a voice");
     let report = live.report();
     assert!(!report.is_playing && report.opened == 0 && report.missed_samples == 0);
+}
+
+#[test]
+fn the_systems_device_plays_or_is_done_without() {
+    let score = walk(1.0);
+    let live = Live::start(Box::<SystemDevice>::default(), score, None, 7).expect("a thread");
+    // The first attempt to open it; opening may take a while, saying the time may not.
+    for frame in 0..30 {
+        let begin = Instant::now();
+        live.at(f64::from(frame) / 60.0, Listener::default());
+        live.set_gain_db(-120.0);
+        assert!(begin.elapsed() < Duration::from_millis(500));
+        std::thread::sleep(Duration::from_millis(16));
+    }
+    let report = live.report();
+    eprintln!("{report:?}");
+    assert!(report.opened <= 1, "{report:?}");
+    assert!(report.opened == 1 || !report.is_playing, "{report:?}");
 }
 
 #[test]
