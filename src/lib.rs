@@ -37,11 +37,12 @@
 //! | maths | [`camera`] (lens, extrinsics), [`motion`] (easing, spring, spline, noise, track) |
 //! | data | [`scene`]: splats, spherical harmonics, axes, placement; bodies, poses, edits |
 //! | waist | [`frame`]: `Frame` out of scripts, `Input` and `Event` into them |
-//! | work | [`formats`] (bytes and splats), [`script`] (the only place that knows Lua), [`gpu`] (the only place that knows wgpu), [`reference`] (CPU twins of the GPU stages) |
+//! | work | [`formats`] (bytes and splats), [`script`] (the only place that knows Lua), [`gpu`] (the only place that knows wgpu), [`reference`] (CPU twins of the GPU stages), [`audio`] (a score of voices and samples) |
 //! | outside | [`app`]: window, files, clocks, threads, other programs; the binary's `cli` parses and prints |
 //!
-//! Sound, editor and kiosk will be modules of their own beside these: sound in the work layer, fed
-//! by the script's cues ([`frame::Cue`]); editor and kiosk between work and `app`.
+//! Editor and kiosk will be modules of their own between work and `app`. Sound is mixed at any time
+//! from one list of voices, so playing, seeking and writing a file give the same samples; what is to
+//! be heard will come from the script's cues ([`frame::Cue`]).
 //!
 //! # Invariants
 //!
@@ -72,6 +73,7 @@
 //! rounding of 8 bits). See [`gpu`] for packing: 32 bytes a splat and a compact SH codec.
 
 pub mod app;
+pub mod audio;
 pub mod camera;
 pub mod formats;
 pub mod frame;

@@ -15,6 +15,7 @@ mod reference;
 mod reload;
 mod script;
 mod sog_spz;
+mod sound;
 mod splattie;
 mod tidy;
 mod twins;

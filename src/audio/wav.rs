@@ -1,0 +1,79 @@
+//! Writing sound to a WAV file, block by block: any length at the memory of one block.
+//!
+//! Samples are 24-bit whole numbers or f32. 24 bits are 144 dB, under any noise that is in the mix, so
+//! rounding needs no dither and the same samples give the same bytes.
+
+use super::mixer::Mixer;
+use super::space::Ears;
+use super::{BLOCK_SAMPLES, Error, RATE_HZ, Stereo};
+use std::io::{Seek, Write};
+
+/// How a sample is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Depth {
+    /// 24-bit whole numbers.
+    #[default]
+    Int24,
+    /// 32-bit floats.
+    Float32,
+}
+
+/// The longest file, samples: a WAV file's sizes are 32-bit.
+pub const LENGTH_MAX_SAMPLES: i64 = (u32::MAX as i64 - 4096) / 8;
+
+/// Writes samples `from..to` of a mixer's score. `each` is told how many samples are written, and
+/// sees them: for progress and for loudness.
+///
+/// # Errors
+/// A range that no WAV file can hold, or a failing writer.
+pub fn write(
+    mixer: &mut Mixer,
+    [from, to]: [i64; 2],
+    ears: &dyn Ears,
+    depth: Depth,
+    out: impl Write + Seek,
+    mut each: impl FnMut(i64, &[Stereo]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    if to - from > LENGTH_MAX_SAMPLES || to < from {
+        return Err(Error::Write(format!(
+            "{} samples; a WAV file holds 0 to {LENGTH_MAX_SAMPLES}",
+            to - from
+        )));
+    }
+    let failed = |error: hound::Error| Error::Write(error.to_string());
+    let layout = hound::WavSpec {
+        channels: 2,
+        sample_rate: RATE_HZ,
+        bits_per_sample: match depth {
+            Depth::Int24 => 24,
+            Depth::Float32 => 32,
+        },
+        sample_format: match depth {
+            Depth::Int24 => hound::SampleFormat::Int,
+            Depth::Float32 => hound::SampleFormat::Float,
+        },
+    };
+    let mut writer = hound::WavWriter::new(out, layout).map_err(failed)?;
+    let mut block = [[0.0; 2]; BLOCK_SAMPLES];
+    let mut at = from;
+    while at < to {
+        let count = (to - at).min(BLOCK_SAMPLES as i64) as usize;
+        let samples = &mut block[..count];
+        mixer.render(at, ears, samples);
+        for value in samples.iter().flatten() {
+            match depth {
+                Depth::Int24 => writer.write_sample(int_24(*value)),
+                Depth::Float32 => writer.write_sample(*value),
+            }
+            .map_err(failed)?;
+        }
+        at += count as i64;
+        each(at - from, samples)?;
+    }
+    writer.finalize().map_err(failed)
+}
+
+fn int_24(value: f32) -> i32 {
+    const FULL: f64 = 8_388_607.0;
+    (f64::from(value) * FULL).round().clamp(-FULL, FULL) as i32
+}
