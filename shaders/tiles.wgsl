@@ -22,8 +22,10 @@ var<workgroup> large_count: atomic<u32>;
 var<workgroup> large_total: u32;
 var<workgroup> row_scanned: array<u32, 256>;
 
-// Splats that touch more tiles than this are emitted by the whole workgroup.
-const LARGE_TILES: u32 = 48u;
+// Splats that touch more tiles than this are emitted by the whole workgroup, one after the other.
+// Measured on an H200, "tiles" in ms with 48, 96, 192, 384: an avatar of 20,750 splats at 1024x1024
+// 0.285, 0.057, 0.052, 0.052; a room of 398,694 at 1920x1080 0.204, 0.126, 0.110, 0.111.
+const LARGE_TILES: u32 = 192u;
 // Sorts behind every tile; fills a place that two kernels rounded differently.
 const NO_TILE: u32 = 0xffffffffu;
 
