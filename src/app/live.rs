@@ -391,6 +391,8 @@ impl Live {
             "version loaded"
         );
         self.frame = frame;
+        // A new version has not been told what the pointer is over, nor does it know old numbers.
+        self.senses = Senses::default();
         self.fault = None;
         self.is_halted = false;
         self.version = Some(version.clone());
