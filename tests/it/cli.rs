@@ -454,17 +454,27 @@ fn ctrl_c_leaves_no_file() {
 }
 
 #[test]
-fn the_first_scene_of_the_readme_plays() {
+fn the_scenes_of_the_readme_play() {
     let readme = include_str!("../../README.md");
-    let script = readme
-        .split_once("```lua\n")
-        .and_then(|(_, rest)| rest.split_once("```"))
+    let scenes: Vec<&str> = readme
+        .split("```lua\n")
+        .skip(1)
+        .filter_map(|rest| rest.split_once("```"))
         .map(|(script, _)| script)
-        .expect("the README shows a scene");
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("scene.luau"), script).expect("writes");
-    let output = check_code(&["trace", utf8(folder.path()), "--step", "1"], 0);
-    assert_eq!(text(&output.stdout).lines().count(), 10, "its duration");
+        .collect();
+    assert_eq!(scenes.len(), 2, "the README shows two scenes");
+    for script in scenes {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("scene.luau"), script).expect("writes");
+        if script.contains("anna.splattie") {
+            let Some(head) = given::data("splattie/demo_HEAD.splattie") else {
+                continue;
+            };
+            std::fs::copy(head, folder.path().join("anna.splattie")).expect("copies");
+        }
+        let output = check_code(&["trace", utf8(folder.path()), "--step", "1"], 0);
+        assert_eq!(text(&output.stdout).lines().count(), 10, "its duration");
+    }
 }
 
 #[test]
