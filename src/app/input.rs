@@ -7,7 +7,7 @@
 
 use crate::frame::{Event, Input};
 use glam::{Vec2, Vec3};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use winit::dpi::PhysicalPosition;
 use winit::event::{ElementState, MouseButton, MouseScrollDelta, Touch, TouchPhase, WindowEvent};
 use winit::keyboard::{Key, PhysicalKey};
@@ -16,7 +16,7 @@ use winit::keyboard::{Key, PhysicalKey};
 const CLICK_TRAVEL_PX_MAX: f64 = 4.0;
 
 /// The name of a finger on the screen, as a button.
-const TOUCH: &str = "touch";
+pub const TOUCH: &str = "touch";
 
 /// Pixels of a touchpad's scrolling that make one wheel notch.
 const PX_PER_NOTCH: f64 = 40.0;
@@ -26,13 +26,12 @@ const PX_PER_NOTCH: f64 = 40.0;
 pub struct Devices {
     input: Input,
     held: BTreeMap<PhysicalKey, String>,
-    /// Buttons of mouse, finger and pad.
-    buttons: BTreeSet<String>,
+    /// Buttons of mouse, finger and pad, and where the pointer was when they went down.
+    buttons: BTreeMap<String, Option<PhysicalPosition<f64>>>,
     /// The first finger on the screen; the others are not followed.
     finger: Option<u64>,
     size_px: [u32; 2],
     pointer_px: Option<PhysicalPosition<f64>>,
-    pressed_px: Option<PhysicalPosition<f64>>,
     events: Vec<Event>,
 }
 
@@ -136,7 +135,7 @@ impl Devices {
     pub fn pad_button(&mut self, name: &'static str, is_down: bool) {
         if !is_down {
             self.buttons.remove(name);
-        } else if self.buttons.insert(name.to_owned()) {
+        } else if self.buttons.insert(name.to_owned(), None).is_none() {
             self.push("key", name, Vec::new());
         }
     }
@@ -144,7 +143,7 @@ impl Devices {
     /// The gamepad was pulled out.
     pub fn pad_lost(&mut self) {
         self.input.stick = Vec2::ZERO;
-        self.buttons.retain(|name| !name.starts_with("pad_"));
+        self.buttons.retain(|name, _| !name.starts_with("pad_"));
     }
 
     /// A phone's turn against its first reading, degrees; `None` once it is gone.
@@ -175,8 +174,11 @@ impl Devices {
     /// The first finger is a pointer with a button that is down; when it is lifted the pointer goes
     /// back to the middle.
     fn touch(&mut self, touch: &Touch) {
-        let is_ours = *self.finger.get_or_insert(touch.id) == touch.id;
-        if !is_ours {
+        // Only a finger that comes down can be the first.
+        if self.finger.is_none() && touch.phase == TouchPhase::Started {
+            self.finger = Some(touch.id);
+        }
+        if self.finger != Some(touch.id) {
             return;
         }
         match touch.phase {
@@ -189,16 +191,21 @@ impl Devices {
             TouchPhase::Moved => self.move_pointer(touch.location),
             TouchPhase::Ended | TouchPhase::Cancelled => {
                 if touch.phase == TouchPhase::Cancelled {
-                    self.pressed_px = None;
+                    self.buttons.remove(TOUCH);
                 }
-                self.press(TOUCH, false);
-                self.finger = None;
-                self.pointer_px = None;
-                self.input.pointer = Vec2::ZERO;
-                self.input.pointer_inside = false;
-                self.push("pointer_leave", "", Vec::new());
+                self.lift_finger();
             }
         }
+    }
+
+    /// The finger is lifted: a click where it did not travel, and the pointer is back in the middle.
+    pub fn lift_finger(&mut self) {
+        self.press(TOUCH, false);
+        self.finger = None;
+        self.pointer_px = None;
+        self.input.pointer = Vec2::ZERO;
+        self.input.pointer_inside = false;
+        self.push("pointer_leave", "", Vec::new());
     }
 
     /// Lets go of everything that is held: the window will not hear of the release.
@@ -206,13 +213,13 @@ impl Devices {
         self.held.clear();
         self.buttons.clear();
         self.finger = None;
-        self.pressed_px = None;
+        self.input.stick = Vec2::ZERO;
     }
 
     /// The state now. Travel and wheel are those since the last [`Devices::step_done`].
     pub fn input(&mut self) -> &Input {
         let mut held: Vec<String> = self.held.values().cloned().collect();
-        held.extend(self.buttons.iter().cloned());
+        held.extend(self.buttons.keys().cloned());
         held.sort_unstable();
         held.dedup();
         self.input.held = held;
@@ -251,16 +258,15 @@ impl Devices {
 
     fn press(&mut self, name: &str, is_down: bool) {
         if is_down {
-            self.buttons.insert(name.to_owned());
-            self.pressed_px = self.pointer_px;
+            self.buttons.insert(name.to_owned(), self.pointer_px);
             return;
         }
-        let was_held = self.buttons.remove(name);
-        let is_click = match (self.pressed_px.take(), self.pointer_px) {
+        let pressed_px = self.buttons.remove(name).flatten();
+        let is_click = match (pressed_px, self.pointer_px) {
             (Some(a), Some(b)) => (a.x - b.x).hypot(a.y - b.y) <= CLICK_TRAVEL_PX_MAX,
             _ => false,
         };
-        if was_held && is_click {
+        if is_click {
             self.push_at_pointer("click", name);
         }
     }

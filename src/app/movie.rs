@@ -156,7 +156,15 @@ impl Movie {
             Body::Gif(encoder) => {
                 let [width, height] = gif_size(self.size)?;
                 // 10 of 1 (best) to 30 (fastest) is what the quantiser's author recommends.
-                let mut frame = gif::Frame::from_rgb_speed(width, height, &over_black(picture), 10);
+                let mut frame = if keep_alpha {
+                    gif::Frame::from_rgba_speed(width, height, &mut clear_or_solid(picture), 10)
+                } else {
+                    gif::Frame::from_rgb_speed(width, height, &over_black(picture), 10)
+                };
+                if keep_alpha {
+                    // Each picture is whole: nothing of the last one stays behind its clear parts.
+                    frame.dispose = gif::DisposalMethod::Background;
+                }
                 frame.delay = u16::try_from(ticks(100.0)).unwrap_or(u16::MAX);
                 encoder.write_frame(&frame)?;
             }
@@ -285,6 +293,16 @@ fn over_black(picture: &Picture) -> Vec<u8> {
         rgb.extend([r, g, b].map(|c| scaled(c, a)));
     }
     rgb
+}
+
+/// Straight-alpha pixels for GIF, which knows clear and solid and nothing between.
+fn clear_or_solid(picture: &Picture) -> Vec<u8> {
+    let mut rgba = picture.rgba.clone();
+    for pixel in rgba.as_chunks_mut::<4>().0 {
+        let [r, g, b, a] = *pixel;
+        *pixel = if a >= 128 { [r, g, b, 255] } else { [0; 4] };
+    }
+    rgba
 }
 
 /// GIF counts sides in 16 bits.

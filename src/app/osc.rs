@@ -99,7 +99,11 @@ fn receive(socket: &UdpSocket, heard_by: &SyncSender<Said>) {
                 return;
             }
         };
-        let Ok((_, packet)) = rosc::decoder::decode_udp(&bytes[..length]) else {
+        // The decoder follows any depth, on a thread's small stack.
+        let packet = Some(&bytes[..length])
+            .filter(|packet| is_shallow(packet, 0))
+            .and_then(|packet| rosc::decoder::decode_udp(packet).ok());
+        let Some((_, packet)) = packet else {
             malformed += 1;
             if malformed.is_power_of_two() {
                 tracing::warn!("OSC: {malformed} packets could not be read so far");
@@ -107,7 +111,7 @@ fn receive(socket: &UdpSocket, heard_by: &SyncSender<Said>) {
             continue;
         };
         let mut all = Vec::new();
-        collect(packet, 0, &mut all);
+        collect(packet, &mut all);
         for said in all {
             if let Err(TrySendError::Disconnected(_)) = heard_by.try_send(said) {
                 return;
@@ -116,22 +120,49 @@ fn receive(socket: &UdpSocket, heard_by: &SyncSender<Said>) {
     }
 }
 
-fn collect(packet: OscPacket, depth: usize, all: &mut Vec<Said>) {
+/// Whether bundles lie in bundles no deeper than [`NESTING_MAX`]. Anything else that is wrong is left
+/// to the decoder.
+fn is_shallow(packet: &[u8], depth: usize) -> bool {
+    // A bundle is "#bundle", a zero, eight bytes of time, and elements behind their lengths.
+    const HEADER: usize = 16;
+    if !packet.starts_with(b"#bundle\0") {
+        return true;
+    }
+    if depth >= NESTING_MAX {
+        return false;
+    }
+    let mut rest = packet.get(HEADER..).unwrap_or_default();
+    while let Some((length, after)) = rest.split_first_chunk::<4>() {
+        let length = u32::from_be_bytes(*length) as usize;
+        let Some(element) = after.get(..length) else {
+            return true;
+        };
+        if !is_shallow(element, depth + 1) {
+            return false;
+        }
+        rest = &after[length..];
+    }
+    true
+}
+
+fn collect(packet: OscPacket, all: &mut Vec<Said>) {
     match packet {
         OscPacket::Message(message) => all.extend(meaning(&message)),
-        OscPacket::Bundle(bundle) if depth < NESTING_MAX => {
+        OscPacket::Bundle(bundle) => {
             for inner in bundle.content {
-                collect(inner, depth + 1, all);
+                collect(inner, all);
             }
         }
-        OscPacket::Bundle(_) => {}
     }
 }
 
 /// `None` for a gyroscope or pointer without its numbers.
 fn meaning(message: &OscMessage) -> Option<Said> {
     let numbers: Vec<f64> = message.args.iter().filter_map(number).collect();
-    let lane = |i: usize| numbers.get(i).map(|v| *v as f32);
+    let lane = |i: usize| {
+        let lane = number(message.args.get(i)?)? as f32;
+        lane.is_finite().then_some(lane)
+    };
     match message.addr.as_str() {
         "/gyro" => Some(Said::Gyro(Vec3::new(lane(0)?, lane(1)?, lane(2)?))),
         "/pointer" => {
@@ -187,6 +218,13 @@ mod tests {
             Some(Said::Pointer(Vec2::new(1.0, -0.5)))
         );
         assert_eq!(meaning(&message("/gyro", floats(&[1.0, f32::NAN]))), None);
+        assert_eq!(
+            meaning(&message("/gyro", floats(&[f32::NAN, 1.0, 2.0, 3.0]))),
+            None,
+            "the numbers stand where they were sent"
+        );
+        let beyond = vec![OscType::Double(1e300), OscType::Int(0), OscType::Int(0)];
+        assert_eq!(meaning(&message("/gyro", beyond)), None);
         let said = meaning(&message(
             "/event",
             vec![OscType::String("wave".into()), OscType::Int(3)],
@@ -199,6 +237,27 @@ mod tests {
             panic!("no message");
         };
         assert_eq!(event.name, "param/glow");
+    }
+
+    #[test]
+    fn bundles_in_bundles_in_bundles_are_not_followed_for_ever() {
+        let nested = |depth: usize| {
+            let mut packet = b"/a\0\0,\0\0\0".to_vec();
+            for _ in 0..depth {
+                let mut outer = b"#bundle\0\0\0\0\0\0\0\0\x01".to_vec();
+                outer.extend((packet.len() as u32).to_be_bytes());
+                outer.extend(&packet);
+                packet = outer;
+            }
+            packet
+        };
+        assert!(is_shallow(&nested(NESTING_MAX), 0));
+        assert!(!is_shallow(&nested(NESTING_MAX + 1), 0));
+        assert!(!is_shallow(&nested(3000), 0));
+        assert!(
+            is_shallow(b"#bundle\0", 0),
+            "cut short: the decoder says so"
+        );
     }
 
     #[test]

@@ -44,9 +44,13 @@ impl Pads {
                 EventType::Connected => {
                     tracing::info!("gamepad: {}", gilrs.gamepad(event.id).name());
                 }
-                EventType::Disconnected if self.active == Some(event.id) => {
-                    tracing::info!("the gamepad is gone");
-                    self.active = None;
+                EventType::Disconnected => {
+                    tracing::info!("a gamepad is gone");
+                    if self.active == Some(event.id) {
+                        self.active = None;
+                    }
+                    // Whichever it was: a button that stays down for ever is worse than one that
+                    // has to be pressed again.
                     devices.pad_lost();
                 }
                 EventType::ButtonPressed(button, _) => {

@@ -9,7 +9,7 @@
 //! reference at a fixed [`LOOK_HZ`] of scene time, so that it depends neither on the machine nor on
 //! how many pictures are asked for.
 
-use super::input::Devices;
+use super::input::{Devices, TOUCH};
 use super::senses::Senses;
 use super::session::Session;
 use crate::frame::{Cue, Event, Frame, Input};
@@ -17,6 +17,7 @@ use crate::{reference, script};
 use anyhow::{Context as _, bail};
 use glam::{Vec2, Vec3};
 use serde::Deserialize;
+use std::io::Read as _;
 use std::path::Path;
 
 /// How often a replay looks what the pointer is over, as a window does on most monitors.
@@ -49,6 +50,46 @@ struct Message {
     values: Vec<f64>,
 }
 
+/// Buttons that a line can press.
+const BUTTONS: [&str; 6] = [
+    "mouse_left",
+    "mouse_right",
+    "mouse_middle",
+    "mouse_back",
+    "mouse_forward",
+    TOUCH,
+];
+
+impl Line {
+    /// What no hand could do.
+    fn check(&self) -> Result<(), String> {
+        for name in self.press.iter().chain(&self.release) {
+            if !BUTTONS.contains(&name.as_str()) {
+                let known = BUTTONS.join(", ");
+                return Err(format!("no button '{name}'; there is {known}"));
+            }
+        }
+        let [x, y] = self.pointer.flatten().unwrap_or_default();
+        let [stick_x, stick_y] = self.stick.unwrap_or_default();
+        let numbers = [
+            ("wheel", [self.wheel.unwrap_or(0.0), 0.0, 0.0]),
+            ("pointer", [x, y, 0.0]),
+            ("stick", [stick_x, stick_y, 0.0]),
+            ("gyro", self.gyro.flatten().unwrap_or_default()),
+        ];
+        for (field, values) in numbers {
+            let is_wild = |v: &&f32| !v.is_finite() || v.abs() > NUMBER_MAX;
+            if let Some(value) = values.iter().find(is_wild) {
+                return Err(format!("{field}: {value} is beyond {NUMBER_MAX}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Largest number of a line.
+const NUMBER_MAX: f32 = 1e6;
+
 /// Tells `null` from a field that is not there.
 fn given<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
@@ -71,17 +112,15 @@ impl Log {
     /// Not there, too large, or a line that says nothing understood: `file:line: why`.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let shown = path.display();
-        let length = path
-            .metadata()
-            .with_context(|| format!("{shown}: cannot be read"))?
-            .len();
-        if length > LOG_BYTES_MAX {
-            bail!(
-                "{shown}: {length} bytes are more than the {LOG_BYTES_MAX} an input log may have"
-            );
+        let reading = || format!("{shown}: cannot be read");
+        // A pipe or device does not say how long it is.
+        let file = std::fs::File::open(path).with_context(reading)?;
+        let mut text = String::new();
+        let mut bounded = file.take(LOG_BYTES_MAX + 1);
+        bounded.read_to_string(&mut text).with_context(reading)?;
+        if text.len() as u64 > LOG_BYTES_MAX {
+            bail!("{shown}: more than the {LOG_BYTES_MAX} bytes that an input log may have");
         }
-        let text =
-            std::fs::read_to_string(path).with_context(|| format!("{shown}: cannot be read"))?;
         Self::parse(&text, &shown.to_string())
     }
 
@@ -92,7 +131,7 @@ impl Log {
     pub fn parse(text: &str, name: &str) -> anyhow::Result<Self> {
         let mut lines: Vec<Line> = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
-            let line = line.trim();
+            let line = line.trim_start_matches('\u{feff}').trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
@@ -102,6 +141,8 @@ impl Log {
                 let why = why.split(" at line ").next().unwrap_or_default();
                 anyhow::anyhow!("{name}:{number}: {why}")
             })?;
+            line.check()
+                .map_err(|why| anyhow::anyhow!("{name}:{number}: {why}"))?;
             if lines.last().is_some_and(|before| line.t < before.t) {
                 bail!(
                     "{name}:{number}: t falls to {} s; lines come in order of time",
@@ -205,6 +246,10 @@ impl Player {
             self.session.advance_to(line.t, self.devices.input())?;
             self.devices.step_done();
             apply(&mut self.devices, &line);
+            if line.press.is_some() {
+                // A tap may end before the next look.
+                self.look(line.t)?;
+            }
             let events = self.devices.take_events();
             self.tell(events, line.t)?;
         }
@@ -256,8 +301,10 @@ fn apply(devices: &mut Devices, line: &Line) {
     if let Some(name) = &line.press {
         devices.mouse_button(name, true);
     }
-    if let Some(name) = &line.release {
-        devices.mouse_button(name, false);
+    match &line.release {
+        Some(name) if name == TOUCH => devices.lift_finger(),
+        Some(name) => devices.mouse_button(name, false),
+        None => {}
     }
     if let Some(name) = &line.key {
         devices.key(name);
@@ -266,7 +313,7 @@ fn apply(devices: &mut Devices, line: &Line) {
         devices.turn_wheel(notches);
     }
     if let Some(stick) = line.stick {
-        devices.stick(Vec2::from(stick));
+        devices.stick(Vec2::from(stick).clamp_length_max(1.0));
     }
     if let Some(gyro) = line.gyro {
         devices.gyro(gyro.map(Vec3::from));
@@ -298,6 +345,9 @@ mod tests {
         assert!(
             wrong("\n{\"t\": 0, \"pointr\": 1}").starts_with("a.log:2: unknown field `pointr`")
         );
+        let button = "{\"t\": 0, \"press\": \"zzz\"}";
+        assert!(wrong(button).starts_with("a.log:1: no button 'zzz'"));
+        assert!(wrong("{\"t\": 0, \"stick\": [1e9, 0]}").starts_with("a.log:1: stick"));
         assert!(wrong("{}").starts_with("a.log:1: missing field `t`"));
     }
 }

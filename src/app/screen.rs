@@ -119,6 +119,11 @@ impl Screen {
         self.asked_at
     }
 
+    /// Another version plays: answers about the pictures so far are about somebody else.
+    pub fn forget_hits(&mut self) {
+        self.asked.clear();
+    }
+
     /// What was under the pixel of the newest picture that has answered since the last call: a
     /// target, or none. `None` while there is no answer.
     pub fn take_hit(&mut self) -> Option<Option<Hit>> {

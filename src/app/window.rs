@@ -301,6 +301,9 @@ impl App {
             view.overlay.changed();
         }
         if self.live.is_fresh() {
+            if let Some(view) = &mut self.view {
+                view.screen.forget_hits();
+            }
             self.draw();
             if let Some(view) = &mut self.view {
                 view.screen.release_unused();
@@ -646,7 +649,7 @@ impl App {
             }
             WindowEvent::KeyboardInput { event: key, .. } => {
                 let is_press = key.state == ElementState::Pressed && !key.repeat;
-                if !(is_press && !is_used && self.on_key(event_loop, key)) {
+                if !(is_press && (is_used || self.on_key(event_loop, key))) {
                     self.devices.on(event);
                 }
             }

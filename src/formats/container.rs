@@ -43,6 +43,9 @@ const BYTES_PER_ENTRY: u64 = 4096;
 pub(crate) const RAISE_HINT: &str = "--max-unpacked BYTES raises the limit";
 /// Entries up to this size may have any ratio: half a megabyte harms nobody.
 pub const INFLATE_FLOOR_BYTES: u64 = 512 << 10;
+/// Entries of a zip up to this size may have any ratio: weights of rigid parts and blendshapes full of
+/// zeros shrink by thousands, and 16 MiB harm nobody.
+pub const ZIP_FLOOR_BYTES: u64 = 16 << 20;
 /// Folders inside folders that a listing follows.
 const FOLDER_DEPTH_MAX: usize = 16;
 
@@ -384,7 +387,7 @@ impl Zip {
 
 /// Whether an entry of these sizes is taken for a bomb.
 pub(crate) fn is_bomb(size: u64, compressed: u64) -> bool {
-    size > INFLATE_FLOOR_BYTES && size > compressed.saturating_mul(INFLATE_RATIO_MAX)
+    size > ZIP_FLOOR_BYTES && size > compressed.saturating_mul(INFLATE_RATIO_MAX)
 }
 
 fn check_ratio(place: &Place, size: u64, compressed: u64) -> Result<(), Error> {

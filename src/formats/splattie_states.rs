@@ -25,6 +25,20 @@ const GHOST: &[&str] = &["amplitude", "frequency", "wobble", "phase", "driftYaw"
 /// Numbers of following the cursor.
 const TRACKING: &[&str] = &["eyes", "head", "torso"];
 
+/// Numbers of the gaze, which must not be negative, and those of its darts.
+const GAZE: &[&str] = &[
+    "intensity",
+    "smoothingTau",
+    "deadzone",
+    "maxEyeYaw",
+    "maxEyePitch",
+    "maxNeckYaw",
+    "maxNeckPitch",
+];
+const SACCADE: &[&str] = &["amplitude", "moveMs"];
+/// Largest number of any field: beyond, products leave what a float holds.
+const NUMBER_MAX: f64 = 1e9;
+
 /// The first known field of the wrong kind.
 pub(crate) fn check(document: &Value) -> Result<(), String> {
     if !document.is_object() {
@@ -40,6 +54,22 @@ pub(crate) fn check(document: &Value) -> Result<(), String> {
     if !blink.is_boolean() {
         numbers(blink, "defaults.autoBlink", &["duration"])?;
         list(&blink["interval"], "defaults.autoBlink.interval", 2)?;
+    }
+    let gaze = &defaults["gaze"];
+    not_negative(gaze, "defaults.gaze", GAZE)?;
+    let saccade = &gaze["saccade"];
+    if !saccade.is_boolean() {
+        let field = "defaults.gaze.saccade";
+        not_negative(saccade, field, SACCADE)?;
+        list(&saccade["intervalMs"], &format!("{field}.intervalMs"), 2)?;
+        let enabled = &saccade["enabled"];
+        if !(enabled.is_null() || enabled.is_boolean()) {
+            return Err(expected(
+                &format!("{field}.enabled"),
+                enabled,
+                "true or false",
+            ));
+        }
     }
     object(&document["states"], "states")?;
     for (name, state) in document["states"].as_object().into_iter().flatten() {
@@ -86,11 +116,24 @@ fn object(value: &Value, field: &str) -> Result<(), String> {
 }
 
 fn number(value: &Value, field: &str) -> Result<(), String> {
-    if value.is_null() || value.is_number() {
-        Ok(())
-    } else {
-        Err(expected(field, value, "a number"))
+    match value.as_f64() {
+        Some(number) if number.abs() <= NUMBER_MAX => Ok(()),
+        None if value.is_null() => Ok(()),
+        _ => Err(expected(field, value, "a number (up to 1e9)")),
     }
+}
+
+/// As [`numbers`], none of them below 0.
+fn not_negative(value: &Value, field: &str, names: &[&str]) -> Result<(), String> {
+    numbers(value, field, names)?;
+    for name in names {
+        let number = &value[*name];
+        if number.as_f64().is_some_and(|n| n < 0.0) {
+            let field = format!("{field}.{name}");
+            return Err(expected(&field, number, "a number that is not negative"));
+        }
+    }
+    Ok(())
 }
 
 /// An object whose fields of these names are numbers.
@@ -102,11 +145,15 @@ fn numbers(value: &Value, field: &str, names: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
+fn is_tame(value: &Value) -> bool {
+    value.as_f64().is_some_and(|n| n.abs() <= NUMBER_MAX)
+}
+
 /// A list of so many numbers.
 fn list(value: &Value, field: &str, count: usize) -> Result<(), String> {
     match value {
         Value::Null => Ok(()),
-        Value::Array(items) if items.len() == count && items.iter().all(Value::is_number) => Ok(()),
+        Value::Array(items) if items.len() == count && items.iter().all(is_tame) => Ok(()),
         _ => Err(expected(
             field,
             value,

@@ -185,15 +185,20 @@ impl Pick {
             if reading.buffer.size() == self.list.size() {
                 self.spare.push(reading.buffer);
             }
-            if found > self.capacity && self.capacity < CAPACITY_MAX {
+            let is_whole = found <= self.capacity;
+            if !is_whole && self.capacity < CAPACITY_MAX {
                 self.capacity = found.saturating_add(found / 4).min(CAPACITY_MAX);
                 self.list = list_buffer(&context.device, self.capacity);
                 self.spare.clear();
             }
-            newest = Some(Touches {
-                picture: reading.picture,
-                list,
-            });
+            // What is left of a list that did not fit may lack the nearest splat; past the largest
+            // list there is nothing better.
+            if is_whole || self.capacity >= CAPACITY_MAX {
+                newest = Some(Touches {
+                    picture: reading.picture,
+                    list,
+                });
+            }
         }
         Ok(newest)
     }

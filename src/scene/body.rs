@@ -85,12 +85,13 @@ impl Skin {
         // Stable: of equal weights the earlier bone.
         all.sort_by(|a, b| b.1.total_cmp(&a.1));
         all.truncate(INFLUENCES);
-        let sum: f32 = all.iter().map(|(_, w)| w).sum();
+        // In f64: a script's weights may be as large as f32 goes.
+        let sum: f64 = all.iter().map(|(_, w)| f64::from(*w)).sum();
         let (mut bones, mut weights) = ([0; INFLUENCES], [0.0; INFLUENCES]);
         if sum > 0.0 {
             for (i, (bone, weight)) in all.into_iter().enumerate() {
                 bones[i] = bone;
-                weights[i] = weight / sum;
+                weights[i] = (f64::from(weight) / sum) as f32;
             }
         } else {
             weights[0] = 1.0;

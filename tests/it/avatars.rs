@@ -69,6 +69,15 @@ fn a_pointer_in_a_log_hovers_clicks_and_leaves() {
 }
 
 #[test]
+fn a_quick_tap_is_a_click_and_a_lifted_finger_leaves() {
+    let log = r#"{"t": 1.001, "pointer": [0.0, 0.0], "press": "touch"}
+        {"t": 1.012, "release": "touch"}"#;
+    let mut player = player(options("@avatar"), log);
+    assert_eq!(state(&mut player, 1.1), "click");
+    assert_eq!(state(&mut player, 3.5), "idle", "nobody points any more");
+}
+
+#[test]
 fn hits_do_not_depend_on_how_many_pictures_are_asked_for() {
     let log = r#"{"t": 0.2, "pointer": [0.0, 0.0]}
         {"t": 0.7, "press": "mouse_left"}
@@ -221,6 +230,9 @@ fn loops_for_web_pages_keep_alpha() {
         .expect("the first of the sequence")
         .to_rgba8();
     assert!(Path::new(&path("a-04.png")).exists() && !Path::new(&path("a-05.png")).exists());
+    let gif = image::open(path("a.gif")).expect("a GIF").to_rgba8();
+    assert_eq!(gif.get_pixel(0, 0).0[3], 0, "clear in GIF too");
+    assert!(gif.pixels().any(|p| p.0[3] == 255), "and solid");
     assert_eq!(still.get_pixel(0, 0).0[3], 0, "nothing in the corner");
     assert!(
         still.pixels().any(|p| p.0[3] == 255),

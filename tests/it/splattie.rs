@@ -966,6 +966,18 @@ fn states_of_the_wrong_kind_are_named_by_field() {
             "defaults.autoBlink.interval",
         ),
         (
+            json!({ "defaults": { "gaze": { "maxEyeYaw": -4 } } }),
+            "defaults.gaze.maxEyeYaw",
+        ),
+        (
+            json!({ "defaults": { "gaze": { "saccade": 5 } } }),
+            "defaults.gaze.saccade",
+        ),
+        (
+            json!({ "states": { "idle": { "expression": { "jawOpen": 1e300 } } } }),
+            "states.idle.expression.jawOpen",
+        ),
+        (
             json!({ "transitions": { "a->b": { "duration": "x" } } }),
             "transitions.a->b.duration",
         ),
