@@ -171,6 +171,20 @@ impl Devices {
         (inside && pixel[0] < width && pixel[1] < height).then_some(pixel)
     }
 
+    /// The pixel of the last click that no script has seen yet.
+    #[must_use]
+    pub fn clicked_pixel(&self) -> Option<[u32; 2]> {
+        let click = self.events.iter().rfind(|event| event.kind == "click")?;
+        let [x, y] = click.values.as_slice() else {
+            return None;
+        };
+        let [width, height] = self.size_px.map(f64::from);
+        // As `move_pointer` made them.
+        let at = [0.5 * (x + 1.0) * width, 0.5 * (1.0 - y) * height];
+        let pixel = [0, 1].map(|i| (at[i] as u32).min(self.size_px[i].saturating_sub(1)));
+        Some(pixel)
+    }
+
     /// The first finger is a pointer with a button that is down; when it is lifted the pointer goes
     /// back to the middle.
     fn touch(&mut self, touch: &Touch) {
@@ -406,6 +420,11 @@ mod tests {
         assert_eq!(devices.input().held, ["touch"]);
         assert_eq!(devices.pointer_pixel(), Some([150, 25]));
         devices.on(&finger(TouchPhase::Ended, 151.0, 1));
+        assert_eq!(
+            devices.clicked_pixel(),
+            Some([150, 25]),
+            "where it came down"
+        );
         assert_eq!(devices.input().pointer, Vec2::ZERO, "back to the middle");
         assert!(!devices.input().pointer_inside && devices.pointer_pixel().is_none());
         let kinds: Vec<String> = devices.take_events().into_iter().map(|e| e.kind).collect();

@@ -34,8 +34,10 @@ pub struct Screen {
     rebuilt_at: Vec<Instant>,
     /// The pixel that the last picture was asked about.
     asked_at: Option<[u32; 2]>,
-    /// Targets of the pictures whose answers may still come.
-    asked: VecDeque<(u64, Vec<Option<u32>>)>,
+    /// Pictures whose answers may still come: number, pixel, targets.
+    asked: VecDeque<(u64, [u32; 2], Vec<Option<u32>>)>,
+    /// The pixel that the last answer was about.
+    answered_at: Option<[u32; 2]>,
 }
 
 /// All that goes when the device goes.
@@ -81,6 +83,7 @@ impl Screen {
             rebuilt_at: Vec::new(),
             asked_at: None,
             asked: VecDeque::new(),
+            answered_at: None,
         })
     }
 
@@ -122,6 +125,13 @@ impl Screen {
     /// Another version plays: answers about the pictures so far are about somebody else.
     pub fn forget_hits(&mut self) {
         self.asked.clear();
+        self.answered_at = None;
+    }
+
+    /// The pixel that the last answer was about.
+    #[must_use]
+    pub fn answered_at(&self) -> Option<[u32; 2]> {
+        self.answered_at
     }
 
     /// What was under the pixel of the newest picture that has answered since the last call: a
@@ -135,8 +145,9 @@ impl Screen {
             // A device that is lost is seen to with the next frame.
             Err(_) => return None,
         };
-        while let Some((picture, targets)) = self.asked.pop_front() {
+        while let Some((picture, pixel, targets)) = self.asked.pop_front() {
             if picture == touches.picture {
+                self.answered_at = Some(pixel);
                 return Some(front_most(&targets, touches.list));
             }
         }
@@ -203,8 +214,9 @@ impl Screen {
             Err(error) => return Ok(Outcome::Failed(error)),
         };
         self.asked_at = pick_at;
-        if pick_at.is_some() {
-            self.asked.push_back((renderer.pictures(), frame.targets()));
+        if let Some(pixel) = pick_at {
+            self.asked
+                .push_back((renderer.pictures(), pixel, frame.targets()));
             // Answers come within a few pictures or, after a lost device, never.
             while self.asked.len() > ASKED_MAX {
                 self.asked.pop_front();

@@ -31,6 +31,9 @@ use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop, EventLoopProxy}
 use winit::keyboard::ModifiersState;
 use winit::window::{Fullscreen, Window, WindowId};
 
+/// Splats that a click may be looked for in without being felt.
+const CLICK_SPLATS_MAX: usize = 200_000;
+
 /// Refresh rate of a monitor that does not say, Hz.
 const REFRESH_DEFAULT_HZ: f64 = 60.0;
 
@@ -373,7 +376,7 @@ impl App {
         if let Some(osc) = &mut self.osc {
             osc.poll(&mut self.devices);
         }
-        let seen = self.seen();
+        let seen = self.seen_by_click().or_else(|| self.seen());
         self.live.step(&mut self.devices, seen, now);
         let Some(view) = &self.view else {
             return;
@@ -386,6 +389,21 @@ impl App {
         if self.must_draw || !is_same || overlay_due || view.overlay.shows_figures() {
             self.draw();
         }
+    }
+
+    /// The target of a click on a pixel for which no picture has answered yet: a tap may be over
+    /// before one does. The CPU looks, as it does offline, unless there is too much to look through.
+    fn seen_by_click(&mut self) -> Option<Option<u32>> {
+        let pixel = self.devices.clicked_pixel()?;
+        let screen = &self.view.as_ref()?.screen;
+        let frame = self.live.frame();
+        let splats: usize = frame.draws.iter().map(|draw| draw.splats.len()).sum();
+        if screen.answered_at() == Some(pixel) || !frame.has_targets() || splats > CLICK_SPLATS_MAX
+        {
+            return None;
+        }
+        let hit = crate::reference::pick(frame, screen.size_px(), pixel);
+        Some(hit.map(|hit| hit.target))
     }
 
     /// The target under the pointer, where that is known anew.
