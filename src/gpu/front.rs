@@ -1,4 +1,5 @@
-//! The front end: deform, cull, scan, compact, project, sort. From a frame to depth-ordered records.
+//! The front end: deform, cull, scan, compact, project, sort. From a frame to projected records, in
+//! order of depth unless the rasteriser puts them in order itself (`depth_bits` of the view).
 //!
 //! Everything is ordered by draw, page and row until the sort, which is stable, so equal frames
 //! give equal records in an equal order whatever the adapter's timing.
@@ -42,7 +43,7 @@ pub struct Records {
     pub colour: wgpu::Buffer,
     /// Depth bits.
     keys: wgpu::Buffer,
-    /// Record numbers; by depth after the sort.
+    /// Record numbers; by depth after the sort, where there is one.
     pub order: wgpu::Buffer,
 }
 
