@@ -35,11 +35,13 @@ const STANDARD: &[(&str, &str)] = &[
     ("ghost", include_str!("../../scripts/ghost.luau")),
     ("light", include_str!("../../scripts/light.luau")),
     ("orbit", include_str!("../../scripts/orbit.luau")),
+    ("paint", include_str!("../../scripts/paint.luau")),
     ("shapes", include_str!("../../scripts/shapes.luau")),
     (
         "sphere_camera",
         include_str!("../../scripts/sphere_camera.luau"),
     ),
+    ("street", include_str!("../../scripts/street.luau")),
     ("states", include_str!("../../scripts/states.luau")),
     (
         "walk_attention",
