@@ -55,7 +55,8 @@
 //! - `log.info`, `log.warn`, `log.error`, `print`.
 //! - `require('./x')` inside the scene, `require('@stage/x')` for the library in `scripts/`: `avatar`
 //!   (made of `states`, `ghost`, `blink`, `gaze`, `face`, `sphere_camera`), `walker` (made of
-//!   `walk_route`, `walk_pace`, `walk_gait`, `walk_attention`, `walk_head`), `orbit`, `shapes`, `light`.
+//!   `walk_route`, `walk_pace`, `walk_gait`, `walk_attention`, `walk_head`), `orbit`, `shapes`, `light`, `paint`,
+//!   `street`.
 //!
 //! # Sheets
 //! `builder:sheet{points, across, count}` makes any number of splats on the surface that runs straight
@@ -63,8 +64,8 @@
 //! f32). Optional: `texture` (of `stage.texture`: a buffer of red, green, blue, gloss bytes, rows from
 //! v = 0 up) with `texture_from`, `texture_to` ({u, v} at the first and last point, repeated beyond 0 to
 //! 1); `light` (factors of the display-space colour, three f32 each, `light_across` in a row) with
-//! `light_from`, `light_to`; `tint`; `stretch` (1: width over height of a splat's cell), `jitter` (0.35
-//! of a cell), `overlap` (0.62: standard deviation over distance), `thickness` (0.003 m), `opacity` (0.98),
+//! `light_from`, `light_to`; `tint`; `stretch` (1: width over height of a splat's cell), `jitter` (0.2
+//! of a cell), `overlap` (0.7: standard deviation over distance), `thickness` (0.003 m), `opacity` (0.99),
 //! `variation` (0: share of brightness), `depth` (0 m off the surface), `tilt` (0 degrees out of it),
 //! `seed`; `gloss`: up to four of `{direction, colour, sharpness}`, lights mirrored in the surface, as
 //! spherical harmonics of the builder's degree (`stage.builder(n, 3)`).

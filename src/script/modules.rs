@@ -41,8 +41,8 @@ const STANDARD: &[(&str, &str)] = &[
         "sphere_camera",
         include_str!("../../scripts/sphere_camera.luau"),
     ),
-    ("street", include_str!("../../scripts/street.luau")),
     ("states", include_str!("../../scripts/states.luau")),
+    ("street", include_str!("../../scripts/street.luau")),
     (
         "walk_attention",
         include_str!("../../scripts/walk_attention.luau"),
