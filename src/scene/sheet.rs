@@ -17,12 +17,12 @@ use std::sync::Arc;
 
 /// Splats that a worker makes at a time.
 const SPLATS_PER_TASK: usize = 8192;
-/// A picture is averaged over a splat with at most so many samples each way.
+/// A picture is averaged over a splat with at most so many samples each way (`paint` lists four).
 const SAMPLES_MAX: f32 = 4.0;
 /// Brightest colour of a splat: as far as it may overshoot white.
 const COLOUR_MAX: f32 = 4.0;
-/// The band of each basis function.
-const BAND: [usize; sh::BASIS_MAX] = [0, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3];
+/// The band of each basis function but the first.
+const BAND: [usize; sh::BASIS_MAX - 1] = [1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3];
 /// Share by which each second row is shifted along, as bricks are.
 const SHIFT: f32 = 0.25;
 
@@ -381,11 +381,12 @@ impl<'s> Plan<'s> {
                 let strength = lobe.colour * gloss;
                 let basis = sh::basis(mirrored);
                 out.dc[k] += strength * (bands[0] * basis[0]);
-                for (index, sums) in rest.chunks_exact_mut(3).enumerate() {
-                    let weight = bands[BAND[index + 1]] * basis[index + 1];
-                    for (sum, channel) in sums.iter_mut().zip(strength.to_array()) {
-                        *sum += channel * weight;
-                    }
+                for (sums, (band, y)) in rest.chunks_exact_mut(3).zip(BAND.iter().zip(&basis[1..]))
+                {
+                    let added = strength * (bands[*band] * y);
+                    sums[0] += added.x;
+                    sums[1] += added.y;
+                    sums[2] += added.z;
                 }
             }
         }
@@ -410,11 +411,21 @@ impl Sheet {
             let [r, g, b, a] = texture.at(middle).map(|channel| channel / 255.0);
             return (Vec3::new(r, g, b), a);
         }
+        // Texels from the lower left one of the cell on, each taken as it is.
+        let step = reach / samples;
+        let low = middle - 0.5 * (reach - step);
+        let columns = [
+            low.x,
+            low.x + step.x,
+            low.x + 2.0 * step.x,
+            low.x + 3.0 * step.x,
+        ]
+        .map(|x| texture.column(x));
         let mut sum = [0.0; 4];
-        for y in 0..samples.y as u32 {
-            for x in 0..samples.x as u32 {
-                let aside = (Vec2::new(x as f32, y as f32) + 0.5) / samples - 0.5;
-                let texel = texture.nearest(middle + aside * reach);
+        for j in 0..samples.y as usize {
+            let row = texture.row(low.y + j as f32 * step.y);
+            for column in &columns[..samples.x as usize] {
+                let texel = texture.texels[row + column];
                 for (total, channel) in sum.iter_mut().zip(texel) {
                     *total += f32::from(channel);
                 }
@@ -445,12 +456,15 @@ impl Sheet {
 }
 
 impl Texture {
-    /// The texel at a place in texels, repeated.
-    fn nearest(&self, place: Vec2) -> [u8; 4] {
-        let x = (place.x.floor() as i64).rem_euclid(self.columns as i64) as usize;
+    /// The column at a place in texels, repeated.
+    fn column(&self, x: f32) -> usize {
+        (x.floor() as i64).rem_euclid(self.columns as i64) as usize
+    }
+
+    /// Number of the first texel of the row at a place in texels, repeated.
+    fn row(&self, y: f32) -> usize {
         let rows = self.texels.len() / self.columns;
-        let y = (place.y.floor() as i64).rem_euclid(rows as i64) as usize;
-        self.texels[y * self.columns + x]
+        (y.floor() as i64).rem_euclid(rows as i64) as usize * self.columns
     }
 
     /// The colour at a place in texels, blended between the four nearest centres, repeated.
