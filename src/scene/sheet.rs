@@ -336,9 +336,12 @@ impl<'s> Plan<'s> {
             }
             let per_row = (self.starts[row + 1] - self.starts[row]) as f32;
             let mut chance = Chance(mix(sheet.seed ^ mix(number as u64)));
+            let place = (number - self.starts[row]) as f32 + 0.5;
+            // Straight towards both ends of a row, or the edge of the sheet would look like a zip.
+            let loose = (0.5 * (place - 0.5).min(per_row - place - 0.5)).min(1.0);
             let shift = if row % 2 == 0 { SHIFT } else { -SHIFT };
-            let stray = shift * f32::from(u8::from(per_row > 1.0)) + sheet.jitter * chance.signed();
-            let u = ((number - self.starts[row]) as f32 + 0.5 + stray) / per_row;
+            let stray = loose * (shift + sheet.jitter * chance.signed());
+            let u = (place + stray) / per_row;
             let v = (row as f32 + 0.5 + 0.5 * sheet.jitter * chance.signed()) / rows;
             let (u, v) = (u.clamp(0.0, 1.0), v.clamp(0.0, 1.0));
             let spot = self.spot(u, v, per_row, rows);
