@@ -9,7 +9,7 @@ use super::interrupt;
 use super::movie::{Kind, Movie, write_png};
 use super::replay::{Log, Player};
 use super::session::{SceneOptions, Session};
-use super::{Usage, progress::Progress};
+use super::{FilmMode, Usage, progress::Progress};
 use crate::camera::Camera;
 use crate::frame::{Cue, Frame, Walker};
 use crate::gpu::{Context, Packing, Picture, RasterMethod, Renderer, Settings, ShaderSource};
@@ -40,7 +40,12 @@ pub struct DrawOptions {
     pub packing: Packing,
     /// A folder whose shaders replace the built-in ones of the same name.
     pub shaders: Option<PathBuf>,
+    /// Whole renders of each picture of a reference film.
+    pub film_samples: usize,
 }
+
+/// See [`DrawOptions::film_samples`]; 65 against 129 instants: 68.9 dB.
+pub const FILM_SAMPLES_DEFAULT: usize = 65;
 
 impl DrawOptions {
     /// Pictures of this size, everything else as it comes.
@@ -52,6 +57,7 @@ impl DrawOptions {
             gpu: None,
             packing: Packing::default(),
             shaders: None,
+            film_samples: FILM_SAMPLES_DEFAULT,
         }
     }
 
@@ -160,6 +166,8 @@ pub struct Studio {
     context: Context,
     renderer: Renderer,
     size: [u32; 2],
+    /// Instants of each picture of a reference film.
+    film_samples: usize,
     /// Time that finding, reading and running the scene took.
     loading: Duration,
 }
@@ -181,6 +189,7 @@ impl Studio {
             context,
             renderer,
             size: draw.size,
+            film_samples: draw.film_samples,
             loading,
         })
     }
@@ -191,7 +200,19 @@ impl Studio {
     /// The script or the adapter fails.
     pub fn picture(&mut self, t_s: f64) -> anyhow::Result<Shot> {
         let frame = self.player.frame(t_s)?;
-        let (picture, stats) = self.renderer.picture(&self.context, &frame, self.size)?;
+        let mode = self.player.session().options().film;
+        let (picture, stats) = if mode == FilmMode::Reference {
+            let last = self.film_samples.max(2) - 1;
+            let exposed = (0..=last).map(|k| {
+                let f = 2.0 * k as f64 / last as f64 - 1.0;
+                self.player.exposed(&frame, f)
+            });
+            let exposed: Vec<Frame> = exposed.collect::<Result<_, _>>()?;
+            self.renderer
+                .reference_film(&self.context, &frame, self.size, &exposed)?
+        } else {
+            self.renderer.picture(&self.context, &frame, self.size)?
+        };
         Ok(Shot {
             keep_alpha: frame.background[3] < 1.0,
             picture,

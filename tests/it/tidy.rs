@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Modules by layer, lowest first. The binary (`main`, `cli`) is above all of them.
 const LAYERS: [&[&str]; 6] = [
     &["camera", "motion"],
-    &["scene"],
+    &["scene", "film"],
     &["frame", "survey"],
     &["formats", "script", "gpu", "reference", "audio"],
     &["editor", "kiosk"],
