@@ -5,6 +5,7 @@ mod alloc;
 mod avatars;
 mod bodies;
 mod cli;
+mod film;
 mod formats;
 mod given;
 #[macro_use]
