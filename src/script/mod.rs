@@ -36,8 +36,9 @@
 //! Luau's own libraries without io, os and whatever runs text, and:
 //!
 //! - `stage`: `splats(path[, {level, axes}])`, `generate{positions, scales, colours[, opacities,
-//!   rotations, sh, name]}` (buffers of f32, lists, or one value for all), `builder([n])` with
-//!   `:add(position, scale, colour[, opacity[, facing[, along]]])` and `:build([name])`,
+//!   rotations, sh, name]}` (buffers of f32, lists, or one value for all), `builder([n[, degree]])` with
+//!   `:add(position, scale, colour[, opacity[, facing[, along]]])`, `:sheet{points, across, count, ...}`
+//!   (a surface of splats: see below) and `:build([name])`, `texture(pixels, across)`,
 //!   `rig(handle, {bones, weights, shapes})`, all while loading; `framing([handle])`, `args`, `seed`,
 //!   `loop` (s or nil), `aspect` (of the first picture), `reduced_motion`.
 //! - Handles: `position`, `rotation`, `scale`, `tint`, `visible`, `pickable`; `name` and `count` to
@@ -54,7 +55,20 @@
 //! - `log.info`, `log.warn`, `log.error`, `print`.
 //! - `require('./x')` inside the scene, `require('@stage/x')` for the library in `scripts/`: `avatar`
 //!   (made of `states`, `ghost`, `blink`, `gaze`, `face`, `sphere_camera`), `walker` (made of
-//!   `walk_route`, `walk_pace`, `walk_gait`, `walk_attention`, `walk_head`), `orbit`, `shapes`, `light`.
+//!   `walk_route`, `walk_pace`, `walk_gait`, `walk_attention`, `walk_head`), `orbit`, `shapes`, `light`, `paint`,
+//!   `street`.
+//!
+//! # Sheets
+//! `builder:sheet{points, across, count}` makes any number of splats on the surface that runs straight
+//! between the points of a grid (row by row along u, `across` in a row; a list of vectors or a buffer of
+//! f32). Optional: `texture` (of `stage.texture`: a buffer of red, green, blue, gloss bytes, rows from
+//! v = 0 up) with `texture_from`, `texture_to` ({u, v} at the first and last point, repeated beyond 0 to
+//! 1); `light` (factors of the display-space colour, three f32 each, `light_across` in a row) with
+//! `light_from`, `light_to`; `tint`; `stretch` (1: width over height of a splat's cell), `jitter` (0.2
+//! of a cell), `overlap` (0.7: standard deviation over distance), `thickness` (0.003 m), `opacity` (0.99),
+//! `variation` (0: share of brightness), `depth` (0 m off the surface), `tilt` (0 degrees out of it),
+//! `seed`; `gloss`: up to four of `{direction, colour, sharpness}`, lights mirrored in the surface, as
+//! spherical harmonics of the builder's degree (`stage.builder(n, 3)`).
 //!
 //! `math.random` depends on the seed and on what is being asked (t, step, event), on nothing else.
 
@@ -71,6 +85,7 @@ mod modules;
 mod motion;
 mod plain;
 mod quota;
+mod sheets;
 mod splats;
 mod stage;
 mod vm;

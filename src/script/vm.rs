@@ -12,8 +12,8 @@ use super::modules::Modules;
 use super::quota::Quota;
 use super::splats::SharedCast;
 use super::{
-    Assets, Error, LoadError, STEP_HZ, Setup, args, blame, body, cues, log, motion, plain, splats,
-    stage,
+    Assets, Error, LoadError, STEP_HZ, Setup, args, blame, body, cues, log, motion, plain, sheets,
+    splats, stage,
 };
 use crate::frame::{Cue, Event, Frame, Input};
 use crate::motion::noise::mix;
@@ -68,6 +68,8 @@ pub(super) struct Host {
     pub cast: SharedCast,
     /// Splats that the script may generate.
     pub splats: Quota,
+    /// Bytes of sheets and textures.
+    pub sheets: Quota,
     pub seed: u64,
     pub loop_s: Option<f64>,
     pub aspect: f32,
@@ -164,6 +166,7 @@ impl Vm {
             budget: Rc::new(Budget::new(setup.live)),
             cast: SharedCast::default(),
             splats: splats::quota(),
+            sheets: sheets::quota(),
             seed: setup.seed,
             loop_s: setup.loop_s,
             aspect: setup.aspect,

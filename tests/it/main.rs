@@ -1,6 +1,7 @@
 //! The integration tests, one binary: `cargo test`. `REQUIRE_GPU=1` and `REQUIRE_DATA=1` turn a
 //! skip for a missing adapter or missing data into a failure.
 
+mod alley;
 mod alloc;
 mod avatars;
 mod bodies;
