@@ -11,8 +11,8 @@ use super::modules::Modules;
 use super::quota::Quota;
 use super::splats::SharedCast;
 use super::{
-    Assets, Error, LoadError, STEP_HZ, Setup, args, blame, body, cues, log, motion, plain, splats,
-    stage,
+    Assets, Error, LoadError, STEP_HZ, Setup, args, blame, body, cues, log, motion, plain, probe,
+    splats, stage,
 };
 use crate::frame::{Cue, Event, Frame, Input};
 use crate::motion::noise::mix;
@@ -67,6 +67,8 @@ pub(super) struct Host {
     pub cast: SharedCast,
     /// Splats that the script may generate.
     pub splats: Quota,
+    /// Cells that its probes may hold.
+    pub cells: Quota,
     pub seed: u64,
     pub loop_s: Option<f64>,
     pub aspect: f32,
@@ -163,6 +165,7 @@ impl Vm {
             budget: Rc::new(Budget::new(setup.live)),
             cast: SharedCast::default(),
             splats: splats::quota(),
+            cells: probe::quota(),
             seed: setup.seed,
             loop_s: setup.loop_s,
             aspect: setup.aspect,

@@ -17,6 +17,7 @@ mod script;
 mod sog_spz;
 mod sound;
 mod splattie;
+mod survey;
 mod tidy;
 mod twins;
 mod walk;
