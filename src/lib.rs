@@ -36,7 +36,7 @@
 //! |---|---|
 //! | maths | [`camera`] (lens, extrinsics), [`motion`] (easing, spring, spline, noise, track) |
 //! | data | [`scene`]: splats, spherical harmonics, axes, placement; bodies, poses, edits |
-//! | waist | [`frame`]: `Frame` out of scripts, `Input` and `Event` into them |
+//! | waist | [`frame`]: `Frame` out of scripts, `Input` and `Event` into them; beside it [`survey`]: what a scan is like inside |
 //! | work | [`formats`] (bytes and splats), [`script`] (the only place that knows Lua), [`gpu`] (the only place that knows wgpu), [`reference`] (CPU twins of the GPU stages), [`audio`] (a score of voices and samples) |
 //! | outside | [`app`]: window, files, clocks, threads, other programs; the binary's `cli` parses and prints |
 //!
@@ -83,3 +83,4 @@ pub mod motion;
 pub mod reference;
 pub mod scene;
 pub mod script;
+pub mod survey;

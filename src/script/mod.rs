@@ -39,7 +39,7 @@
 //!   rotations, sh, name]}` (buffers of f32, lists, or one value for all), `builder([n[, degree]])` with
 //!   `:add(position, scale, colour[, opacity[, facing[, along]]])`, `:sheet{points, across, count, ...}`
 //!   (a surface of splats: see below) and `:build([name])`, `texture(pixels, across)`,
-//!   `rig(handle, {bones, weights, shapes})`, all while loading; `framing([handle])`, `args`, `seed`,
+//!   `rig(handle, {bones, weights, shapes})`, `probe([handles[, {cell}]])`, all while loading; `framing([handle])`, `args`, `seed`,
 //!   `loop` (s or nil), `aspect` (of the first picture), `reduced_motion`.
 //! - Handles: `position`, `rotation`, `scale`, `tint`, `visible`, `pickable`; `name` and `count` to
 //!   read. Avatars also: `bones`, `shapes`, `states`, `manifest`, `asset_type` to read, `pivot`,
@@ -47,6 +47,11 @@
 //!   `:add_bone{...}` and `:add_shape{...}`. All: `:edit{...}` while loading.
 //! - Bones: `rotation`, `move`, `:turn(x, y, z)`; `name`, `parent`, `rest` to read.
 //! - Edits: `opacity`, `tint`, `displace`, `centre`, `rotation`, `soft_edge`, `inverted`, `enabled`.
+//! - Probes, of the splats as they stood when they were made (metres): `:look(position, direction, max)
+//!   -> distance or nil, r, g, b, seen`, where half of the light is gone, the colour of what was met
+//!   (add `(1 - seen)` times the background), and its share; `:ground(position) -> y or nil`;
+//!   `:clearance(foot[, low, high])`, to the next wall between two heights above the foot, at most 2;
+//!   `cell` and `count` to read.
 //! - `motion`: `ease(name, u)`, `bezier(x1, y1, x2, y2, u)`, `noise(x[, seed[, octaves]])`,
 //!   `spring{from, to, velocity, frequency, damping}:at(t)`, `spring_step(value, velocity, target,
 //!   frequency, damping, dt)`, `spline{p1, p2, ..., closed}` with `:at(u)`, `:tangent(u)`, `.length`,
@@ -84,6 +89,7 @@ mod log;
 mod modules;
 mod motion;
 mod plain;
+mod probe;
 mod quota;
 mod sheets;
 mod splats;

@@ -12,7 +12,7 @@ use super::modules::Modules;
 use super::quota::Quota;
 use super::splats::SharedCast;
 use super::{
-    Assets, Error, LoadError, STEP_HZ, Setup, args, blame, body, cues, log, motion, plain, sheets,
+    Assets, Error, LoadError, STEP_HZ, Setup, args, blame, body, cues, log, motion, plain, probe, sheets,
     splats, stage,
 };
 use crate::frame::{Cue, Event, Frame, Input};
@@ -70,6 +70,8 @@ pub(super) struct Host {
     pub splats: Quota,
     /// Bytes of sheets and textures.
     pub sheets: Quota,
+    /// Cells that its probes may hold.
+    pub cells: Quota,
     pub seed: u64,
     pub loop_s: Option<f64>,
     pub aspect: f32,
@@ -167,6 +169,7 @@ impl Vm {
             cast: SharedCast::default(),
             splats: splats::quota(),
             sheets: sheets::quota(),
+            cells: probe::quota(),
             seed: setup.seed,
             loop_s: setup.loop_s,
             aspect: setup.aspect,

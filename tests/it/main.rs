@@ -19,6 +19,7 @@ mod script;
 mod sog_spz;
 mod sound;
 mod splattie;
+mod survey;
 mod tidy;
 mod twins;
 mod walk;
