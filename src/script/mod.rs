@@ -74,7 +74,7 @@
 //!   `fade_out`, `duration` (s), `bus`, `seed`.
 //! - `log.info`, `log.warn`, `log.error`, `print`.
 //! - `require('./x')` inside the scene, `require('@stage/x')` for the library in `scripts/`: `avatar`
-//!   (made of `states`, `ghost`, `blink`, `gaze`, `face`, `sphere_camera`), `walker` (made of
+//!   (made of `states`, `ghost`, `blink`, `gaze`, `face`, `sphere_camera`, `avatar_sounds`, `speech`), `walker` (made of
 //!   `walk_route`, `walk_pace`, `walk_gait`, `walk_attention`, `walk_head`), `footsteps`, `beds`, `ears`, `orbit`, `shapes`, `light`.
 //!
 //! `math.random` depends on the seed and on what is being asked (t, step, event), on nothing else.

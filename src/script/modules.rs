@@ -19,6 +19,10 @@ const SOURCE_BYTES_MAX: usize = 4 << 20;
 const STANDARD: &[(&str, &str)] = &[
     ("avatar", include_str!("../../scripts/avatar.luau")),
     (
+        "avatar_sounds",
+        include_str!("../../scripts/avatar_sounds.luau"),
+    ),
+    (
         "avatar_states",
         include_str!("../../scripts/avatar_states.luau"),
     ),
@@ -39,6 +43,7 @@ const STANDARD: &[(&str, &str)] = &[
     ("light", include_str!("../../scripts/light.luau")),
     ("orbit", include_str!("../../scripts/orbit.luau")),
     ("shapes", include_str!("../../scripts/shapes.luau")),
+    ("speech", include_str!("../../scripts/speech.luau")),
     (
         "sphere_camera",
         include_str!("../../scripts/sphere_camera.luau"),

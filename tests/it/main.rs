@@ -16,6 +16,7 @@ mod reload;
 mod script;
 mod sog_spz;
 mod sound;
+mod sounding;
 mod splattie;
 mod tidy;
 mod twins;
