@@ -77,6 +77,7 @@
 pub mod app;
 pub mod audio;
 pub mod camera;
+pub mod film;
 pub mod formats;
 pub mod frame;
 pub mod gpu;

@@ -537,7 +537,13 @@ pub fn error_text(error: &script::Error) -> String {
 /// Whether two frames give the same picture on one renderer, whatever their times.
 #[must_use]
 pub fn looks_the_same(a: &Frame, b: &Frame) -> bool {
-    a.camera == b.camera
+    // Noise changes with time alone; a filmed scene that stands still is still worth its grain.
+    let is_noisy = |frame: &Frame| {
+        (frame.film.as_ref()).is_some_and(|f| f.noise_shot > 0.0 || f.noise_read > 0.0)
+    };
+    !(is_noisy(a) && a.t_s != b.t_s)
+        && a.film == b.film
+        && a.camera == b.camera
         && a.background == b.background
         && a.draws.len() == b.draws.len()
         && (a.draws.iter().zip(&b.draws)).all(|(a, b)| {

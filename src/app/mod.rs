@@ -7,6 +7,7 @@ pub mod assets;
 pub mod atomic;
 pub mod builtin;
 pub mod doctor;
+pub mod filming;
 pub mod input;
 pub mod interrupt;
 pub mod live;
@@ -30,6 +31,7 @@ pub mod viewpoint;
 pub mod watch;
 pub mod window;
 
+pub use filming::FilmMode;
 pub use offline::DrawOptions;
 pub use session::{CameraOptions, SceneOptions, Session};
 pub use soundtrack::{MicChoice, SoundOptions};

@@ -231,6 +231,14 @@ impl Player {
         Ok(frame)
     }
 
+    /// As [`Session::exposed`], of the frame that [`Player::frame`] returned last.
+    ///
+    /// # Errors
+    /// A runtime error of the script.
+    pub fn exposed(&mut self, frame: &Frame, f: f64) -> Result<Frame, script::Error> {
+        self.session.exposed(frame, f)
+    }
+
     /// As [`Session::cues`].
     ///
     /// # Errors

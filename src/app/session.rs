@@ -9,6 +9,7 @@
 
 use super::assets::{Asset, AssetCache};
 use super::builtin::{self, Builtin};
+use super::filming::{self, FilmMode, Record};
 use super::watch::{ContentHash, Loaded};
 use super::{Usage, orientation};
 use crate::audio::{Clip, Listener, VoiceSpec, clip};
@@ -58,6 +59,8 @@ pub struct SceneOptions {
     pub scripts: Option<PathBuf>,
     /// Most bytes that an archive may hold unpacked, instead of the built-in limits.
     pub unpacked_bytes_max: Option<u64>,
+    /// Whether and how pictures are filmed.
+    pub film: FilmMode,
 }
 
 /// A camera for plain splat files; whatever is absent is up to the viewer script.
@@ -95,6 +98,8 @@ pub struct Session {
     library: Option<(PathBuf, Arc<SceneFiles>)>,
     turn: Quat,
     script: Option<Script>,
+    /// What the running script showed last, where it is filmed step by step.
+    record: Record,
     /// Scene time at which the running script's own time began: a stepped scene starts anew when
     /// it is reloaded, instead of repeating minutes of simulation.
     start_s: f64,
@@ -190,6 +195,7 @@ impl Session {
             library,
             turn,
             script: None,
+            record: Record::default(),
             start_s: 0.0,
         })
     }
@@ -228,8 +234,10 @@ impl Session {
         } else {
             self.start_s
         };
-        let frame = picture(&mut script, t_s, start_s, self.options.background, input)?;
+        let mut record = Record::default();
+        let frame = picture(&mut script, &mut record, t_s, start_s, &self.options, input)?;
         self.script = Some(script);
+        self.record = record;
         self.start_s = start_s;
         self.assets.cache.release_unused();
         Ok(frame)
@@ -241,9 +249,31 @@ impl Session {
     /// A runtime error of the script.
     pub fn frame(&mut self, t_s: f64, input: &Input) -> Result<Frame, script::Error> {
         match &mut self.script {
-            Some(script) => picture(script, t_s, self.start_s, self.options.background, input),
+            Some(script) => {
+                let (record, options) = (&mut self.record, &self.options);
+                picture(script, record, t_s, self.start_s, options, input)
+            }
             None => self.reload(t_s, input),
         }
+    }
+
+    /// What is before the camera at `f` of the shutter, -1 to 1, of `frame`, which
+    /// [`Session::frame`] has just returned.
+    ///
+    /// # Errors
+    /// A runtime error of the script.
+    pub fn exposed(&mut self, frame: &Frame, f: f64) -> Result<Frame, script::Error> {
+        let Some(script) = &mut self.script else {
+            return Ok(frame.clone());
+        };
+        let mut own = frame.clone();
+        own.t_s -= self.start_s;
+        let mut instant = filming::exposed(script, &self.record, &own, f)?;
+        instant.t_s += self.start_s;
+        if let Some(background) = self.options.background {
+            instant.background = background;
+        }
+        Ok(instant)
     }
 
     /// Runs the script's steps up to scene time `t_s`, as far as it has any.
@@ -481,16 +511,15 @@ impl Session {
 /// The picture at `t_s` of a script whose own time began at `start_s`.
 fn picture(
     script: &mut Script,
+    record: &mut Record,
     t_s: f64,
     start_s: f64,
-    background: Option<[f32; 4]>,
+    options: &SceneOptions,
     input: &Input,
 ) -> Result<Frame, script::Error> {
-    let script_t_s = t_s - start_s;
-    script.advance_to(script_t_s, input)?;
-    let mut frame = script.frame(script_t_s)?;
+    let mut frame = filming::filmed(script, record, t_s - start_s, options.film, input)?;
     frame.t_s = t_s;
-    if let Some(background) = background {
+    if let Some(background) = options.background {
         frame.background = background;
     }
     Ok(frame)

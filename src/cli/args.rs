@@ -3,7 +3,7 @@
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use splatstage::app::offline::{Rate, Span};
 use splatstage::app::{
-    CameraOptions, DrawOptions, MicChoice, PlayOptions, SceneOptions, SoundOptions,
+    CameraOptions, DrawOptions, FilmMode, MicChoice, PlayOptions, SceneOptions, SoundOptions,
 };
 use splatstage::formats::AssetType;
 use splatstage::formats::splattie::{BundleOptions, FormatVersion};
@@ -524,9 +524,9 @@ pub struct SceneFlags {
     /// does not tell the truth.
     #[arg(long, value_name = "AXES")]
     pub axes: Option<Axes>,
-    /// The film pass; there is none yet, so the only value is off.
-    #[arg(long, value_enum, value_name = "MODE", default_value = "off")]
-    pub film: Film,
+    /// How the picture is filmed [default: as the scene says; splat files: off].
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub film: Option<Film>,
     /// Where the camera of a plain splat file stands, metres.
     #[arg(long, value_name = "X,Y,Z", value_parser = vector, allow_hyphen_values = true)]
     pub eye: Option<Vector>,
@@ -582,11 +582,27 @@ pub struct Rgba([f32; 4]);
 pub enum Film {
     /// The picture as it is drawn.
     Off,
+    /// By the scene's shutter, lens and sensor, or the default ones.
+    On,
+    /// As on, with planes for depth.
+    Proxy,
+    /// As on, by brute force: slow, exact. Windows show on instead.
+    Reference,
+}
+
+impl From<Film> for FilmMode {
+    fn from(film: Film) -> Self {
+        match film {
+            Film::Off => Self::Off,
+            Film::On => Self::On,
+            Film::Proxy => Self::Proxy,
+            Film::Reference => Self::Reference,
+        }
+    }
 }
 
 impl SceneFlags {
     pub fn options(&self, scene: &str) -> SceneOptions {
-        let Film::Off = self.film;
         SceneOptions {
             scene: scene.to_owned(),
             level: self.level,
@@ -608,6 +624,7 @@ impl SceneFlags {
                 .collect(),
             scripts: self.scripts.clone(),
             unpacked_bytes_max: self.max_unpacked,
+            film: self.film.map(FilmMode::from).unwrap_or_default(),
         }
     }
 }
@@ -631,6 +648,10 @@ pub struct DrawFlags {
     /// A folder whose shaders replace the built-in ones of the same name.
     #[arg(long, value_name = "DIR", env = "SPLATSTAGE_SHADERS")]
     pub shaders: Option<PathBuf>,
+    /// Whole renders of each picture of --film reference.
+    #[arg(long, value_name = "N", default_value = "65",
+          value_parser = clap::value_parser!(u32).range(2..=4097))]
+    pub film_samples: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -671,6 +692,7 @@ impl DrawFlags {
                 PackingName::Float => Packing::Float,
             },
             shaders: self.shaders.clone(),
+            film_samples: self.film_samples as usize,
         }
     }
 }

@@ -85,6 +85,7 @@ mod body;
 mod budget;
 mod cues;
 mod edits;
+mod film;
 mod frame;
 mod log;
 mod modules;

@@ -6,6 +6,7 @@
 //! being asked (t, step, event number), so that results depend on nothing else.
 
 use super::budget::{self, Budget, Kind};
+use super::film;
 use super::frame::{self as convert, Defaults};
 use super::modules::Modules;
 use super::quota::Quota;
@@ -61,7 +62,7 @@ const CALLBACKS: [&str; 10] = [
     "on_reload",
 ];
 /// Data of a scene's table that means something to the host.
-const FIELDS: [&str; 3] = ["duration", "background", "camera"];
+const FIELDS: [&str; 4] = ["duration", "background", "camera", "film"];
 
 /// What callbacks of the VM share. It holds no Lua value, or the VM would keep itself alive.
 pub(super) struct Host {
@@ -696,6 +697,7 @@ fn scene_of(returned: &Value, sink: &log::Sink) -> Result<Parts> {
         Value::Nil => None,
         value => Some(args::positive(&value, "the scene's duration", "seconds")?),
     };
+    let film = film::film_of(&data("film")?, "film")?;
     let background = match data("background")? {
         Value::Nil => None,
         value => Some(args::colour(&value, "the scene's background", 1.0)?),
@@ -706,7 +708,11 @@ fn scene_of(returned: &Value, sink: &log::Sink) -> Result<Parts> {
     };
     let scene = Scene {
         duration_s,
-        defaults: Defaults { camera, background },
+        defaults: Defaults {
+            camera,
+            background,
+            film,
+        },
         frame: callback("frame")?,
         step: callback("step")?,
         cues: callback("cues")?,

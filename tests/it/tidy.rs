@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Modules by layer, lowest first. The binary (`main`, `cli`) is above all of them.
 const LAYERS: [&[&str]; 7] = [
     &["camera", "motion"],
-    &["scene"],
+    &["scene", "film"],
     &["frame", "survey"],
     &["audio"],
     &["formats", "script", "gpu", "reference"],
