@@ -181,14 +181,22 @@ impl Film {
     #[must_use]
     pub fn exposure_f(&self) -> f64 {
         let half_s = self.half_span_s();
-        if half_s > 0.0 { self.exposure_s / half_s } else { 0.0 }
+        if half_s > 0.0 {
+            self.exposure_s / half_s
+        } else {
+            0.0
+        }
     }
 
     /// The readout in units of f.
     #[must_use]
     pub fn readout_f(&self) -> f64 {
         let half_s = self.half_span_s();
-        if half_s > 0.0 { self.readout_s / half_s } else { 0.0 }
+        if half_s > 0.0 {
+            self.readout_s / half_s
+        } else {
+            0.0
+        }
     }
 
     /// Whether it can be drawn.
@@ -343,7 +351,10 @@ mod tests {
         let wide = film.wide_camera(&camera, [1920, 1080]);
         let focal = camera.intrinsics([1920, 1080]).focal_px.x;
         let focal_wide = wide.intrinsics(film.wide_size([1920, 1080])).focal_px.x;
-        assert!((focal - focal_wide).abs() < 1e-3 * focal / 100.0, "{focal} {focal_wide}");
+        assert!(
+            (focal - focal_wide).abs() < 1e-3 * focal / 100.0,
+            "{focal} {focal_wide}"
+        );
         assert!((film.half_span_s() - 0.01425).abs() < 1e-12);
     }
 }

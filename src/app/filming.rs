@@ -110,7 +110,11 @@ impl Record {
     fn at(&self, t_s: f64) -> Option<Frame> {
         let place = (t_s * f64::from(STEP_HZ) + 1e-6).max(0.0);
         let after = self.shown.iter().find(|(number, _)| *number as f64 > place);
-        let before = self.shown.iter().rev().find(|(number, _)| *number as f64 <= place);
+        let before = self
+            .shown
+            .iter()
+            .rev()
+            .find(|(number, _)| *number as f64 <= place);
         let (number, frame) = before.or(after)?;
         let mut frame = frame.clone();
         if let Some((_, next)) = after {

@@ -25,6 +25,8 @@ pub mod screen;
 pub mod senses;
 pub mod session;
 pub mod shot;
+pub mod soundtrack;
+pub mod stage_sound;
 pub mod viewpoint;
 pub mod watch;
 pub mod window;
@@ -32,6 +34,7 @@ pub mod window;
 pub use filming::FilmMode;
 pub use offline::DrawOptions;
 pub use session::{CameraOptions, SceneOptions, Session};
+pub use soundtrack::{MicChoice, SoundOptions};
 pub use window::{PlayOptions, play};
 
 /// The command line or a caller asked for something that makes no sense (exit code 2), as opposed

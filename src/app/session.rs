@@ -9,13 +9,14 @@
 
 use super::assets::{Asset, AssetCache};
 use super::builtin::{self, Builtin};
-use super::watch::{ContentHash, Loaded};
 use super::filming::{self, FilmMode, Record};
+use super::watch::{ContentHash, Loaded};
 use super::{Usage, orientation};
+use crate::audio::{Clip, Listener, VoiceSpec, clip};
 use crate::formats::{self, Code, Container};
 use crate::frame::{Cue, Event, Frame, Input};
 use crate::scene::Axes;
-use crate::script::{self, Assets, Files, Script, Setup};
+use crate::script::{self, Assets, Files, Script, Setup, SoundPlan};
 use anyhow::{Context as _, bail};
 use glam::{Quat, Vec3};
 use serde_json::json;
@@ -172,6 +173,7 @@ impl Session {
         };
         let assets = Arc::new(SceneAssets {
             cache,
+            clips: Mutex::default(),
             files: Arc::clone(&files),
             source: source.clone(),
             plain,
@@ -299,6 +301,45 @@ impl Session {
             cue.t_s += start_s;
         }
         Ok(cues)
+    }
+
+    /// What the scene has said of sound, in scene time.
+    #[must_use]
+    pub fn sound(&self) -> SoundPlan {
+        let mut plan = self.script.as_ref().map(Script::sound).unwrap_or_default();
+        let beds = plan.beds.into_iter();
+        plan.beds = beds.map(|bed| bed.later_by(self.start_s)).collect();
+        plan
+    }
+
+    /// Voices that start at scene time `from_s` or later and before `to_s`.
+    ///
+    /// # Errors
+    /// A runtime error of the script.
+    pub fn voices(&mut self, from_s: f64, to_s: f64) -> Result<Vec<VoiceSpec>, script::Error> {
+        let start_s = self.start_s;
+        let Some(script) = &mut self.script else {
+            return Ok(Vec::new());
+        };
+        let voices = script.voices(from_s - start_s, to_s - start_s)?;
+        Ok(voices.into_iter().map(|v| v.later_by(start_s)).collect())
+    }
+
+    /// Who hears at scene time `t_s`, where the scene says so; else its camera does.
+    ///
+    /// # Errors
+    /// A runtime error of the script.
+    pub fn ears(&mut self, t_s: f64) -> Result<Option<Listener>, script::Error> {
+        let start_s = self.start_s;
+        self.script
+            .as_mut()
+            .map_or(Ok(None), |script| script.ears(t_s - start_s))
+    }
+
+    /// Whether the scene has `step`, so that its time only goes ahead.
+    #[must_use]
+    pub fn is_stepped(&self) -> bool {
+        self.script.as_ref().is_some_and(Script::is_stepped)
     }
 
     /// Hands an event to the script.
@@ -633,6 +674,10 @@ impl Files for SceneFiles {
 
 impl SceneFiles {
     fn read_inside(&self, path: &str) -> Result<Vec<u8>, String> {
+        self.read_up_to(path, FILE_BYTES_MAX)
+    }
+
+    fn read_up_to(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, String> {
         match &self.root {
             Root::Embedded(files) => files
                 .iter()
@@ -640,7 +685,7 @@ impl SceneFiles {
                 .map(|(_, bytes)| bytes.to_vec())
                 .ok_or_else(|| format!("no file '{path}' in this built-in scene")),
             Root::Opened(container) => container
-                .read(path, FILE_BYTES_MAX)
+                .read(path, bytes_max)
                 .map(std::borrow::Cow::into_owned)
                 .map_err(|error| error.to_string()),
         }
@@ -650,6 +695,8 @@ impl SceneFiles {
 /// A scene's splats.
 struct SceneAssets {
     cache: Arc<AssetCache>,
+    /// Decoded sounds by name, each with what it was decoded of: a reload decodes nothing again.
+    clips: Mutex<BTreeMap<String, (ContentHash, Arc<Clip>)>>,
     files: Arc<SceneFiles>,
     source: Source,
     /// The viewer's file: the name that its script uses, and where it is.
@@ -691,6 +738,30 @@ impl Assets for SceneAssets {
             _ => return Err(format!("no splats '{path}' in this built-in scene")),
         };
         asset.map(|a| for_script(&a)).map_err(|e| e.to_string())
+    }
+
+    fn clip(&self, path: &str) -> Result<Arc<Clip>, String> {
+        check_inside(path)?;
+        let read = self.files.read_up_to(path, clip::FILE_BYTES_MAX);
+        let loaded = read.as_ref().map_or(Loaded::Missing, |bytes| {
+            Loaded::Content(ContentHash::of(bytes))
+        });
+        self.files.touch(path, loaded);
+        let bytes = read?;
+        let hash = ContentHash::of(&bytes);
+        let mut clips = self.clips.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, clip)) = clips.get(path)
+            && *known == hash
+        {
+            return Ok(Arc::clone(clip));
+        }
+        let clip = Clip::decode(path, bytes.into()).map_err(|error| error.to_string())?;
+        for warning in clip.warnings() {
+            tracing::warn!("{warning}");
+        }
+        let clip = Arc::new(clip);
+        clips.insert(path.to_owned(), (hash, Arc::clone(&clip)));
+        Ok(clip)
     }
 }
 

@@ -118,7 +118,13 @@ impl Compose {
             ],
         );
         let pipeline = self.pipelines.entry(format).or_insert_with(|| {
-            triangle(device, &self.pipeline_layout, &self.module, "compose_pixel", format)
+            triangle(
+                device,
+                &self.pipeline_layout,
+                &self.module,
+                "compose_pixel",
+                format,
+            )
         });
         draw_triangle(encoder, pipeline, &group, output);
     }

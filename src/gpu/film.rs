@@ -125,7 +125,13 @@ impl FilmStage {
             device,
             "film depth",
             stage,
-            &[Kind::Read, Kind::Read, Kind::Read, Kind::Read, Kind::Store(MAP)],
+            &[
+                Kind::Read,
+                Kind::Read,
+                Kind::Read,
+                Kind::Read,
+                Kind::Store(MAP),
+            ],
         );
         let step = |module: &wgpu::ShaderModule, entry: &str, kinds: &[Kind]| {
             let layout = layout(device, entry, stage, kinds);
@@ -180,7 +186,11 @@ impl FilmStage {
                     Kind::Store(DEPTHS),
                 ],
             ),
-            proxy: step(&proxy_module, "film_proxy", &[Kind::Read, Kind::Store(DEPTHS)]),
+            proxy: step(
+                &proxy_module,
+                "film_proxy",
+                &[Kind::Read, Kind::Store(DEPTHS)],
+            ),
             near: step(
                 &near_module,
                 "film_near",
@@ -222,7 +232,13 @@ impl FilmStage {
             exposed: step(
                 &exposure_module,
                 "film_exposed",
-                &[Kind::Read, Kind::Skip, Kind::Skip, Kind::Write, Kind::Store(LAYER)],
+                &[
+                    Kind::Read,
+                    Kind::Skip,
+                    Kind::Skip,
+                    Kind::Write,
+                    Kind::Store(LAYER),
+                ],
             ),
             quads: match method {
                 Method::Quads => Some(QuadPipelines::new(context, shaders)?),
@@ -255,10 +271,17 @@ impl FilmStage {
         method: Method,
     ) -> bool {
         let wide_px = film.wide_size(size);
-        let fits = (self.targets.as_ref()).is_some_and(|t| t.size_px == size && t.wide_px == wide_px);
+        let fits =
+            (self.targets.as_ref()).is_some_and(|t| t.size_px == size && t.wide_px == wide_px);
         if !fits {
             self.targets = None;
-            self.targets = Some(Targets::new(context, self.quads.as_ref(), method, size, wide_px));
+            self.targets = Some(Targets::new(
+                context,
+                self.quads.as_ref(),
+                method,
+                size,
+                wide_px,
+            ));
         }
         let path = Path::new(&frame.camera, &film.shutter);
         let uniform = FilmUniform::new(frame, film, &path, size);
@@ -272,7 +295,10 @@ impl FilmStage {
     ///
     /// # Errors
     /// The rasteriser refused.
-    #[expect(clippy::too_many_arguments, reason = "the parts of a renderer, which owns this one")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of a renderer, which owns this one"
+    )]
     pub fn record(
         &mut self,
         context: &Context,
@@ -533,12 +559,7 @@ impl Recorder<'_> {
         );
     }
 
-    fn finish(
-        &self,
-        film: &Film,
-        picture: &wgpu::TextureView,
-        encoder: &mut wgpu::CommandEncoder,
-    ) {
+    fn finish(&self, film: &Film, picture: &wgpu::TextureView, encoder: &mut wgpu::CommandEncoder) {
         let (stage, targets) = (self.stage, self.targets);
         let numbers = || stage.film.as_entire_binding();
         let [a, b] = &targets.glow;
@@ -551,7 +572,12 @@ impl Recorder<'_> {
                 (&stage.glow_columns, b, a),
             ] {
                 // Their workgroups are half as wide as the others'.
-                self.run(step, &[numbers(), texture(from), texture(to)], twice, encoder);
+                self.run(
+                    step,
+                    &[numbers(), texture(from), texture(to)],
+                    twice,
+                    encoder,
+                );
             }
         }
         self.run(
@@ -693,7 +719,11 @@ impl QuadPipelines {
         );
         // Four targets of f32 are 64 bytes a pixel, more than every adapter has.
         let full = super::raster::quad_format(context);
-        let is_room = context.device.limits().max_color_attachment_bytes_per_sample >= 64;
+        let is_room = context
+            .device
+            .limits()
+            .max_color_attachment_bytes_per_sample
+            >= 64;
         let format = if is_room { full } else { LAYER };
         let pipeline = |entry: &str, layouts: &[&wgpu::BindGroupLayout], count: usize| {
             super::raster::quads_pipeline(device, &module, entry, layouts, format, count)
@@ -750,7 +780,10 @@ impl QuadPipelines {
             &super::raster::quad_records(front),
         );
         let split = split.map(|split| bind(device, &self.split_layout, &[texture(split)]));
-        let attachments: Vec<_> = targets.iter().map(|view| super::raster::cleared(view)).collect();
+        let attachments: Vec<_> = targets
+            .iter()
+            .map(|view| super::raster::cleared(view))
+            .collect();
         let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
             label: Some("film layers"),
             color_attachments: &attachments,

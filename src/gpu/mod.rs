@@ -24,8 +24,8 @@ mod uniforms;
 
 use crate::frame::{Frame, Touch};
 use compose::Compose;
-use film::FilmStage;
 pub use context::Context;
+use film::FilmStage;
 use front::Front;
 use glam::{Quat, Vec2, Vec3};
 pub use pick::{AGE_MAX as PICK_AGE_MAX, Touches};
@@ -274,7 +274,11 @@ impl Renderer {
             self.draw_until_it_fits(context, &instant, size, None, true)?;
             let step_f = 2.0 / (count.max(2) - 1) as f32;
             let uniform = InstantUniform {
-                f: if count > 1 { k as f32 * step_f - 1.0 } else { 0.0 },
+                f: if count > 1 {
+                    k as f32 * step_f - 1.0
+                } else {
+                    0.0
+                },
                 half_step_f: 0.5 * step_f,
                 lens_m: lens_m.to_array(),
             };
@@ -522,7 +526,9 @@ impl Renderer {
             let depth = self.settings.depth;
             self.target = Some(Target::new(context, self.method, drawn_px, depth));
         }
-        let mut plan = self.front.plan(context, &mut self.residency, drawn, drawn_px)?;
+        let mut plan = self
+            .front
+            .plan(context, &mut self.residency, drawn, drawn_px)?;
         self.stats.count = plan.count;
         self.front
             .grow_records(context, &plan, self.wanted.visible_total)?;

@@ -289,7 +289,9 @@ impl FilmUniform {
         let mut planes = [[0.0; 4]; PLANES_MAX];
         for (slot, plane) in planes.iter_mut().zip(&film.planes) {
             let distance_m = (frame.camera.position - plane.point).dot(plane.normal);
-            *slot = (view_from_world * plane.normal).extend(distance_m).to_array();
+            *slot = (view_from_world * plane.normal)
+                .extend(distance_m)
+                .to_array();
         }
         let readout_f = film.readout.direction() * film.readout_f() as f32;
         Self {
@@ -318,7 +320,11 @@ impl FilmUniform {
             shoulder: film.shoulder,
             noise_shot: film.noise_shot,
             noise_read: film.noise_read,
-            reach_px_m: if split_reach_px > 0 { reach_px_m as f32 } else { 0.0 },
+            reach_px_m: if split_reach_px > 0 {
+                reach_px_m as f32
+            } else {
+                0.0
+            },
             split_reach_px,
             seed: film.noise_seed(frame.t_s),
             jitter: u32::from(film.jitter),

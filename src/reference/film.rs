@@ -195,12 +195,19 @@ fn walk<S: Clone + Send + Sync>(
 fn half_depth(records: &[Record], wide_px: [usize; 2], rules: &Rules) -> Map<f64> {
     let size = wide_px.map(|side| side.div_ceil(2));
     // Sum of weights over depth, what is still open.
-    let sums = walk(records, size, 2.0, &(0.0, 1.0), rules, |state, _, record, alpha| {
-        let doubled = (2.0 * alpha).min(1.0);
-        state.0 += doubled * state.1 / record.depth_m;
-        state.1 *= 1.0 - doubled;
-        state.1 < DOUBLED_MIN
-    });
+    let sums = walk(
+        records,
+        size,
+        2.0,
+        &(0.0, 1.0),
+        rules,
+        |state, _, record, alpha| {
+            let doubled = (2.0 * alpha).min(1.0);
+            state.0 += doubled * state.1 / record.depth_m;
+            state.1 *= 1.0 - doubled;
+            state.1 < DOUBLED_MIN
+        },
+    );
     let w = |&(sum, open): &(f64, f64)| {
         let cover = 1.0 - open;
         if cover >= COVER_MIN { sum / cover } else { 0.0 }
@@ -273,25 +280,32 @@ fn two_layers(
 ) -> Map<Layers> {
     let start = [Blend::default(); 2];
     let edge_of = |[x, y]: [usize; 2]| edges.at((x / 2) as i64, (y / 2) as i64);
-    let blended = walk(records, wide_px, 1.0, &start, rules, |state, at, record, alpha| {
-        let edge = edge_of(at);
-        let is_back = edge[0] > 0.0 && record.depth_m * (edge[0] + edge[1]) >= 2.0;
-        let layer = &mut state[usize::from(is_back)];
-        let open = 1.0 - layer.cover;
-        let next = open * (1.0 - alpha);
-        if next < TRANSMITTANCE_MIN {
-            // The front may be full while the back is still empty; then it takes no more.
-            let is_last = is_back || edge[0] <= 0.0;
-            if !is_last {
-                layer.cover = 1.0;
+    let blended = walk(
+        records,
+        wide_px,
+        1.0,
+        &start,
+        rules,
+        |state, at, record, alpha| {
+            let edge = edge_of(at);
+            let is_back = edge[0] > 0.0 && record.depth_m * (edge[0] + edge[1]) >= 2.0;
+            let layer = &mut state[usize::from(is_back)];
+            let open = 1.0 - layer.cover;
+            let next = open * (1.0 - alpha);
+            if next < TRANSMITTANCE_MIN {
+                // The front may be full while the back is still empty; then it takes no more.
+                let is_last = is_back || edge[0] <= 0.0;
+                if !is_last {
+                    layer.cover = 1.0;
+                }
+                return is_last;
             }
-            return is_last;
-        }
-        layer.colour += alpha * open * DVec3::from_array(record.colour);
-        layer.depth_sum += alpha * open / record.depth_m;
-        layer.cover = 1.0 - next;
-        false
-    });
+            layer.colour += alpha * open * DVec3::from_array(record.colour);
+            layer.depth_sum += alpha * open / record.depth_m;
+            layer.cover = 1.0 - next;
+            false
+        },
+    );
     let [r, g, b, _] = frame.background.map(f64::from);
     let background = DVec3::new(r, g, b);
     Map::new(wide_px, |x, y| {
@@ -333,7 +347,10 @@ fn tiles(layers: &Map<Layers>) -> Map<[f64; 2]> {
         for y in ty * TILE_PX..((ty + 1) * TILE_PX).min(h) {
             for x in tx * TILE_PX..((tx + 1) * TILE_PX).min(w) {
                 let [front, back] = layers.values[y * w + x].w;
-                found = [f64::max(found[0], front.max(back)), f64::min(found[1], back)];
+                found = [
+                    f64::max(found[0], front.max(back)),
+                    f64::min(found[1], back),
+                ];
             }
         }
         found

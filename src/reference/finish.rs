@@ -68,8 +68,12 @@ fn developed(
     let mut value = light.at(x as i64, y as i64);
     let aberration = f64::from(film.aberration);
     if aberration != 0.0 {
-        value.x = cubic(light, 0.5 * size_px + from_centre / (1.0 + aberration)).x.max(0.0);
-        value.z = cubic(light, 0.5 * size_px + from_centre / (1.0 - aberration)).z.max(0.0);
+        value.x = cubic(light, 0.5 * size_px + from_centre / (1.0 + aberration))
+            .x
+            .max(0.0);
+        value.z = cubic(light, 0.5 * size_px + from_centre / (1.0 - aberration))
+            .z
+            .max(0.0);
     }
     let r2 = from_centre.length_squared() / (0.25 * size_px.length_squared());
     let corner = (1.0 - f64::from(film.falloff)).max(0.01).sqrt().recip() - 1.0;
@@ -91,7 +95,8 @@ fn developed(
     let shoulder = f64::from(film.shoulder);
     if shoulder > 0.0 {
         let knee = 1.0 - shoulder;
-        let roll = |v: f64| v.min(knee) + shoulder * (1.0 - (-(v - knee).max(0.0) / shoulder).exp());
+        let roll =
+            |v: f64| v.min(knee) + shoulder * (1.0 - (-(v - knee).max(0.0) / shoulder).exp());
         value = DVec3::from_array(value.to_array().map(roll));
     }
     DVec3::from_array(value.to_array().map(encode)).min(DVec3::ONE)
@@ -156,13 +161,21 @@ fn glow(film: &Film, light: &Light<'_>) -> (Vec<DVec3>, [usize; 2]) {
         let at = |i: usize, k: i64| {
             let x = (i % size[0]) as i64 + k * along[0];
             let y = (i / size[0]) as i64 + k * along[1];
-            let (x, y) = (x.clamp(0, size[0] as i64 - 1), y.clamp(0, size[1] as i64 - 1));
+            let (x, y) = (
+                x.clamp(0, size[0] as i64 - 1),
+                y.clamp(0, size[1] as i64 - 1),
+            );
             source[(y * size[0] as i64 + x) as usize]
         };
         let weight = |k: i64| (-0.5 * (k * k) as f64 / (sigma * sigma)).exp();
         let total: f64 = (-reach..=reach).map(weight).sum();
         (0..source.len())
-            .map(|i| (-reach..=reach).map(|k| weight(k) * at(i, k)).sum::<DVec3>() / total)
+            .map(|i| {
+                (-reach..=reach)
+                    .map(|k| weight(k) * at(i, k))
+                    .sum::<DVec3>()
+                    / total
+            })
             .collect()
     };
     (blurred(&blurred(&start, [1, 0]), [0, 1]), size)

@@ -47,19 +47,26 @@ pub(super) fn film_of(value: &Value, what: &str) -> Result<Option<Box<Film>>> {
     };
     args::only_keys(table, &KNOWN, what)?;
     let mut film = Film::default();
-    let number = |table: &Table, key: &str, unit: &str, low: f64, high: f64| -> Result<Option<f64>> {
-        match table.raw_get::<Value>(key)? {
-            Value::Nil => Ok(None),
-            value => args::within(&value, &format!("{what}.{key}"), unit, low, high).map(Some),
-        }
-    };
+    let number =
+        |table: &Table, key: &str, unit: &str, low: f64, high: f64| -> Result<Option<f64>> {
+            match table.raw_get::<Value>(key)? {
+                Value::Nil => Ok(None),
+                value => args::within(&value, &format!("{what}.{key}"), unit, low, high).map(Some),
+            }
+        };
     let set = |slot: &mut f32, key: &str, unit: &str, low: f64, high: f64| -> Result<()> {
         if let Some(v) = number(table, key, unit, low, high)? {
             *slot = v as f32;
         }
         Ok(())
     };
-    set(&mut film.overscan, "overscan", "times", 1.0, f64::from(OVERSCAN_MAX))?;
+    set(
+        &mut film.overscan,
+        "overscan",
+        "times",
+        1.0,
+        f64::from(OVERSCAN_MAX),
+    )?;
     set(&mut film.focus_m, "focus", "metres", 0.01, 1e6)?;
     set(&mut film.aperture_m, "aperture", "metres", 0.0, 0.1)?;
     set(&mut film.distortion, "distortion", "share", -0.3, 0.3)?;
@@ -134,7 +141,10 @@ pub(super) fn film_of(value: &Value, what: &str) -> Result<Option<Box<Film>>> {
         }
     }
     if let Some(table) = inner("noise", &["shot", "read"])? {
-        for (slot, key) in [(&mut film.noise_shot, "shot"), (&mut film.noise_read, "read")] {
+        for (slot, key) in [
+            (&mut film.noise_shot, "shot"),
+            (&mut film.noise_read, "read"),
+        ] {
             if let Some(v) = number(&table, key, "variance", 0.0, 1.0)? {
                 *slot = v as f32;
             }
@@ -144,12 +154,7 @@ pub(super) fn film_of(value: &Value, what: &str) -> Result<Option<Box<Film>>> {
 }
 
 /// The value of one of `names` that a field names.
-fn named<T: Clone>(
-    table: &Table,
-    key: &str,
-    what: &str,
-    names: &[(&str, T)],
-) -> Result<Option<T>> {
+fn named<T: Clone>(table: &Table, key: &str, what: &str, names: &[(&str, T)]) -> Result<Option<T>> {
     let value = table.raw_get::<Value>(key)?;
     if value.is_nil() {
         return Ok(None);

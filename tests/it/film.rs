@@ -80,7 +80,10 @@ fn renderer(method: Option<RasterMethod>) -> Option<(&'static splatstage::gpu::C
         raster: method,
         ..Settings::default()
     };
-    Some((context, Renderer::new(context, &settings).expect("shaders build")))
+    Some((
+        context,
+        Renderer::new(context, &settings).expect("shaders build"),
+    ))
 }
 
 fn fast(motion: Motion, splats: &Arc<Splats>, film: Film, size: [u32; 2]) -> Option<RgbaImage> {
@@ -140,7 +143,13 @@ fn pole() -> Arc<Splats> {
     let mut splats = Splats::default();
     for k in -120..=120 {
         let mean = Vec3::new(0.0, 0.09 * k as f32, -20.0);
-        push(&mut splats, mean, Vec3::new(0.036, 0.09, 0.036), Vec3::splat(0.9), 0.9);
+        push(
+            &mut splats,
+            mean,
+            Vec3::new(0.036, 0.09, 0.036),
+            Vec3::splat(0.9),
+            0.9,
+        );
     }
     Arc::new(splats)
 }
@@ -300,7 +309,13 @@ fn fence() -> Arc<Splats> {
             let patch = ((x as i32).div_euclid(8) + (y as i32).div_euclid(6)) % 2;
             let v = (0.3 + 0.4 * next()) * if patch == 0 { 0.6 } else { 1.0 };
             let colour = Vec3::new(v, 0.8 * v, 0.6 * v + 0.1);
-            push(&mut splats, mean, Vec3::new(0.02, 0.02, 0.003), colour, 0.95);
+            push(
+                &mut splats,
+                mean,
+                Vec3::new(0.02, 0.02, 0.003),
+                colour,
+                0.95,
+            );
         }
     }
     for p in 0..34 {
@@ -310,7 +325,13 @@ fn fence() -> Arc<Splats> {
         for k in -130..=130 {
             let y = 0.006 * k as f32;
             let mean = Vec3::new(x + lean * y, y, z);
-            push(&mut splats, mean, Vec3::new(0.004, 0.005, 0.004), colour, 0.97);
+            push(
+                &mut splats,
+                mean,
+                Vec3::new(0.004, 0.005, 0.004),
+                colour,
+                0.97,
+            );
         }
     }
     Arc::new(splats)
@@ -452,8 +473,20 @@ fn noise_is_seeded_by_time_and_stronger_in_light() {
     // A wall of one colour, half of it dark.
     let mut splats = Splats::default();
     for (x, v) in [(-2.0, 0.1), (2.0, 0.8)] {
-        push(&mut splats, Vec3::new(x, 0.0, -4.0), Vec3::new(0.6, 9.0, 0.01), Vec3::splat(v), 0.99);
-        push(&mut splats, Vec3::new(x, 0.0, -4.1), Vec3::new(0.6, 9.0, 0.01), Vec3::splat(v), 0.99);
+        push(
+            &mut splats,
+            Vec3::new(x, 0.0, -4.0),
+            Vec3::new(0.6, 9.0, 0.01),
+            Vec3::splat(v),
+            0.99,
+        );
+        push(
+            &mut splats,
+            Vec3::new(x, 0.0, -4.1),
+            Vec3::new(0.6, 9.0, 0.01),
+            Vec3::splat(v),
+            0.99,
+        );
     }
     let Some((context, mut renderer)) = renderer(None) else {
         return;
@@ -468,7 +501,14 @@ fn noise_is_seeded_by_time_and_stronger_in_light() {
             t_s,
             ..still(Vec3::ZERO).frame(&Arc::new(splats.clone()), film.clone())
         };
-        from_rgba(size, renderer.picture(context, &frame, size).expect("draws").0.rgba)
+        from_rgba(
+            size,
+            renderer
+                .picture(context, &frame, size)
+                .expect("draws")
+                .0
+                .rgba,
+        )
     };
     let (a, again, b) = (at(1.0, HD), at(1.0, HD), at(1.1, HD));
     assert_eq!(a, again, "the same time has the same noise");
@@ -485,11 +525,17 @@ fn noise_is_seeded_by_time_and_stronger_in_light() {
     for x in [-2.0, 2.0] {
         let (mean, variance) = spread(&a, column(x));
         let wanted = 1e-3 * mean + 1e-6;
-        assert!((variance / wanted - 1.0).abs() < 0.3, "{x}: {variance} against {wanted}");
+        assert!(
+            (variance / wanted - 1.0).abs() < 0.3,
+            "{x}: {variance} against {wanted}"
+        );
     }
     // At half the rows four grains share a pixel: half the deviation.
     let half = at(1.0, [960, 540]);
     let (mean, variance) = spread(&half, column(2.0) / 2);
     let wanted = 0.25 * 1e-3 * mean;
-    assert!((variance / wanted - 1.0).abs() < 0.35, "{variance} against {wanted}");
+    assert!(
+        (variance / wanted - 1.0).abs() < 0.35,
+        "{variance} against {wanted}"
+    );
 }

@@ -18,6 +18,7 @@ mod reload;
 mod script;
 mod sog_spz;
 mod sound;
+mod sounding;
 mod splattie;
 mod survey;
 mod tidy;
