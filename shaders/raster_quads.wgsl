@@ -52,7 +52,11 @@ fn corner(
 }
 
 fn coverage(fragment: Fragment) -> f32 {
-    let d = fragment.position.xy - fragment.shape.xy;
+    return coverage_at(fragment, fragment.position.xy);
+}
+
+fn coverage_at(fragment: Fragment, at_px: vec2<f32>) -> f32 {
+    let d = at_px - fragment.shape.xy;
     let u = fragment.l.x * d.x + fragment.l.y * d.y;
     let v = fragment.l.z * d.y;
     let alpha = min(ALPHA_MAX, fragment.shape.w * exp2(HALF_LOG2_E_NEGATIVE * (u * u + v * v)));

@@ -5,6 +5,7 @@
 //! random: two equal frames give equal pictures on one renderer.
 
 use crate::camera::Camera;
+use crate::film::Film;
 use crate::scene::{Edit, Placement, Pose, Splats};
 use glam::{Vec2, Vec3};
 use std::sync::Arc;
@@ -24,6 +25,8 @@ pub struct Frame {
     pub state: Option<String>,
     /// The one who carries the camera, where somebody does.
     pub walker: Option<Walker>,
+    /// How the picture is filmed; `None` shows what a perfect camera sees at `t_s`.
+    pub film: Option<Box<Film>>,
 }
 
 impl Default for Frame {
@@ -35,6 +38,7 @@ impl Default for Frame {
             draws: Vec::new(),
             state: None,
             walker: None,
+            film: None,
         }
     }
 }

@@ -35,14 +35,16 @@
 //! | layer | modules |
 //! |---|---|
 //! | maths | [`camera`] (lens, extrinsics), [`motion`] (easing, spring, spline, noise, track) |
-//! | data | [`scene`]: splats, spherical harmonics, axes, placement; bodies, poses, edits |
-//! | waist | [`frame`]: `Frame` out of scripts, `Input` and `Event` into them |
-//! | work | [`formats`] (bytes and splats), [`script`] (the only place that knows Lua), [`gpu`] (the only place that knows wgpu), [`reference`] (CPU twins of the GPU stages), [`audio`] (a score of voices and samples) |
+//! | data | [`scene`]: splats, spherical harmonics, axes, placement; bodies, poses, edits. [`film`]: shutter, lens and sensor |
+//! | waist | [`frame`]: `Frame` out of scripts, `Input` and `Event` into them; beside it [`survey`]: what a scan is like inside |
+//! | sound | [`audio`]: a score of voices, and samples of it; below `script`, since what a script says of sound is voices |
+//! | work | [`formats`] (bytes and splats), [`script`] (the only place that knows Lua), [`gpu`] (the only place that knows wgpu), [`reference`] (CPU twins of the GPU stages) |
 //! | outside | [`app`]: window, files, clocks, threads, other programs; the binary's `cli` parses and prints |
 //!
 //! Editor and kiosk will be modules of their own between work and `app`. Sound is mixed at any time
-//! from one list of voices, so playing, seeking and writing a file give the same samples; what is to
-//! be heard will come from the script's cues ([`frame::Cue`]).
+//! from one list of voices, so playing, seeking and writing a file give the same samples. Which voices
+//! there are a script says, as plain data like a frame: beds when it has loaded, the others for any
+//! interval that it is asked for.
 //!
 //! # Invariants
 //!
@@ -75,6 +77,7 @@
 pub mod app;
 pub mod audio;
 pub mod camera;
+pub mod film;
 pub mod formats;
 pub mod frame;
 pub mod gpu;
@@ -82,3 +85,4 @@ pub mod motion;
 pub mod reference;
 pub mod scene;
 pub mod script;
+pub mod survey;

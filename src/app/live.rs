@@ -12,6 +12,7 @@ use super::overlay::Fault;
 use super::senses::Senses;
 use super::session::{SceneOptions, Session};
 use super::watch::{Change, ContentHash, Loaded, WatchSet};
+use crate::audio::{Listener, VoiceSpec};
 use crate::frame::{Event, Frame, Input};
 use crate::script;
 use std::fmt::Write as _;
@@ -79,6 +80,8 @@ pub struct Live {
     frame: Frame,
     /// The running version failed while making a picture and is not asked again.
     is_halted: bool,
+    /// The running version failed while asked for sound and is not asked again.
+    is_mute: bool,
     /// The running scene's load was put off: what it is about. It is tried again when splats have
     /// arrived.
     reload_waits: Option<String>,
@@ -106,6 +109,7 @@ impl Live {
             versions: 0,
             frame: Frame::default(),
             is_halted: false,
+            is_mute: false,
             reload_waits: None,
             next_waits: None,
             fresh: None,
@@ -255,6 +259,42 @@ impl Live {
         }
     }
 
+    /// Voices of the running version that start at `from_s` or later and before `to_s`.
+    pub fn voices(&mut self, from_s: f64, to_s: f64) -> Vec<VoiceSpec> {
+        let asked = self.sounding().map(|session| session.voices(from_s, to_s));
+        self.heard(asked).unwrap_or_default()
+    }
+
+    /// Who hears at `t_s`, where the running version says so.
+    pub fn ears(&mut self, t_s: f64) -> Option<Listener> {
+        let asked = self.sounding().map(|session| session.ears(t_s));
+        self.heard(asked).flatten()
+    }
+
+    /// The scene on stage, as long as it can be asked for sound.
+    fn sounding(&mut self) -> Option<&mut Session> {
+        let is_asked = !(self.is_halted || self.is_mute);
+        self.current.as_mut().filter(|_| is_asked)
+    }
+
+    /// A version that fails when asked for sound plays on silently, with its error.
+    fn heard<T>(&mut self, asked: Option<Result<T, script::Error>>) -> Option<T> {
+        match asked? {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                self.is_mute = true;
+                self.fail(&error);
+                None
+            }
+        }
+    }
+
+    /// Counts the versions that have come on stage; 0 before the first.
+    #[must_use]
+    pub fn version_number(&self) -> u64 {
+        self.version.as_ref().map_or(0, |version| version.number)
+    }
+
     /// A frame of [`Live::frame`] was submitted: the version it is the first of, if it is.
     pub fn submitted(&mut self, now: Instant) {
         if let Some(version) = self.fresh.take() {
@@ -395,6 +435,7 @@ impl Live {
         self.senses = Senses::default();
         self.fault = None;
         self.is_halted = false;
+        self.is_mute = false;
         self.version = Some(version.clone());
         self.fresh = Some(version);
     }
@@ -496,7 +537,13 @@ pub fn error_text(error: &script::Error) -> String {
 /// Whether two frames give the same picture on one renderer, whatever their times.
 #[must_use]
 pub fn looks_the_same(a: &Frame, b: &Frame) -> bool {
-    a.camera == b.camera
+    // Noise changes with time alone; a filmed scene that stands still is still worth its grain.
+    let is_noisy = |frame: &Frame| {
+        (frame.film.as_ref()).is_some_and(|f| f.noise_shot > 0.0 || f.noise_read > 0.0)
+    };
+    !(is_noisy(a) && a.t_s != b.t_s)
+        && a.film == b.film
+        && a.camera == b.camera
         && a.background == b.background
         && a.draws.len() == b.draws.len()
         && (a.draws.iter().zip(&b.draws)).all(|(a, b)| {

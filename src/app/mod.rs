@@ -7,6 +7,7 @@ pub mod assets;
 pub mod atomic;
 pub mod builtin;
 pub mod doctor;
+pub mod filming;
 pub mod input;
 pub mod interrupt;
 pub mod live;
@@ -24,12 +25,16 @@ pub mod screen;
 pub mod senses;
 pub mod session;
 pub mod shot;
+pub mod soundtrack;
+pub mod stage_sound;
 pub mod viewpoint;
 pub mod watch;
 pub mod window;
 
+pub use filming::FilmMode;
 pub use offline::DrawOptions;
 pub use session::{CameraOptions, SceneOptions, Session};
+pub use soundtrack::{MicChoice, SoundOptions};
 pub use window::{PlayOptions, play};
 
 /// The command line or a caller asked for something that makes no sense (exit code 2), as opposed

@@ -34,6 +34,8 @@ pub enum Kind {
     Y4m,
     /// Encoded by ffmpeg.
     Ffmpeg,
+    /// Sound alone, no picture; [`super::soundtrack`] writes it.
+    Wav,
 }
 
 impl Kind {
@@ -54,9 +56,10 @@ impl Kind {
             "webp" => Ok(Self::Webp),
             "y4m" => Ok(Self::Y4m),
             "mp4" | "mkv" | "webm" => Ok(Self::Ffmpeg),
+            "wav" => Ok(Self::Wav),
             _ => Err(format!(
                 "{}: cannot write this kind of file: give a name that ends in .png (%05d in it \
-                 for a sequence), .gif, .webp, .y4m, .mp4, .mkv or .webm",
+                 for a sequence), .gif, .webp, .y4m, .mp4, .mkv, .webm or .wav",
                 path.display()
             )),
         }
@@ -66,6 +69,12 @@ impl Kind {
     #[must_use]
     pub fn is_still(self) -> bool {
         self == Self::Png
+    }
+
+    /// Whether a WAV file with the scene's sound comes beside it.
+    #[must_use]
+    pub fn has_sound(self) -> bool {
+        matches!(self, Self::Y4m | Self::Ffmpeg | Self::Wav)
     }
 
     /// Shown again and again by whoever shows it.
@@ -99,6 +108,19 @@ impl Movie {
     /// # Errors
     /// The folder cannot be written, or ffmpeg is needed and not there.
     pub fn create(path: &Path, size: [u32; 2], fps: f64) -> anyhow::Result<Self> {
+        Self::create_with_sound(path, size, fps, None)
+    }
+
+    /// As [`Movie::create`]; what ffmpeg makes gets the sound of a file that is there.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn create_with_sound(
+        path: &Path,
+        size: [u32; 2],
+        fps: f64,
+        sound: Option<&Path>,
+    ) -> anyhow::Result<Self> {
         let body = match Kind::of(path).map_err(anyhow::Error::msg)? {
             Kind::Png => Body::Png,
             Kind::PngSequence => {
@@ -125,7 +147,8 @@ impl Movie {
                 )?;
                 Body::Y4m(file)
             }
-            Kind::Ffmpeg => Body::Ffmpeg(Ffmpeg::start(path, size, fps)?),
+            Kind::Ffmpeg => Body::Ffmpeg(Ffmpeg::start(path, size, fps, sound)?),
+            Kind::Wav => bail!("{}: a sound file holds no pictures", path.display()),
         };
         Ok(Self {
             path: path.to_owned(),
@@ -224,7 +247,7 @@ fn name_of(path: &Path) -> String {
 }
 
 /// A temporary file beside `path`, removed when dropped; its folder is made where it is missing.
-fn temporary(path: &Path) -> anyhow::Result<NamedTempFile> {
+pub(super) fn temporary(path: &Path) -> anyhow::Result<NamedTempFile> {
     let folder = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
@@ -246,7 +269,7 @@ fn temporary(path: &Path) -> anyhow::Result<NamedTempFile> {
         .with_context(|| format!("{}: cannot write into this folder", folder.display()))
 }
 
-fn persist(file: BufWriter<NamedTempFile>, path: &Path) -> anyhow::Result<()> {
+pub(super) fn persist(file: BufWriter<NamedTempFile>, path: &Path) -> anyhow::Result<()> {
     let file = file
         .into_inner()
         .map_err(std::io::IntoInnerError::into_error)
@@ -442,7 +465,7 @@ struct Ffmpeg {
 }
 
 impl Ffmpeg {
-    fn start(path: &Path, size: [u32; 2], fps: f64) -> anyhow::Result<Self> {
+    fn start(path: &Path, size: [u32; 2], fps: f64, sound: Option<&Path>) -> anyhow::Result<Self> {
         let output = temporary(path)?.into_temp_path();
         let extension = path.extension().and_then(OsStr::to_str).unwrap_or("mp4");
         let [width, height] = size;
@@ -455,7 +478,20 @@ impl Ffmpeg {
             .args(["-hide_banner", "-loglevel", "error", "-nostdin", "-y"])
             .args(["-f", "rawvideo", "-pix_fmt", "rgb24"])
             .args(["-s", &format!("{width}x{height}")])
-            .args(["-r", &format!("{rate}/{base}"), "-i", "pipe:0"])
+            .args(["-r", &format!("{rate}/{base}"), "-i", "pipe:0"]);
+        if let Some(sound) = sound {
+            // 192 kbit/s of either is as good as the original to most ears.
+            let codec = match extension.to_ascii_lowercase().as_str() {
+                "webm" => "libopus",
+                _ => "aac",
+            };
+            command
+                .arg("-i")
+                .arg(sound)
+                .args(["-map", "0:v", "-map", "1:a"])
+                .args(["-c:a", codec, "-b:a", "192k"]);
+        }
+        command
             .args(["-vf", filter, "-colorspace", "bt709"])
             .args(["-color_primaries", "bt709", "-color_trc", "bt709"])
             .args(["-color_range", "tv", "-fflags", "+bitexact"]);

@@ -9,7 +9,8 @@ use super::interrupt;
 use super::movie::{Kind, Movie, write_png};
 use super::replay::{Log, Player};
 use super::session::{SceneOptions, Session};
-use super::{Usage, progress::Progress};
+use super::soundtrack::{self, MicChoice, Recording, SoundOptions};
+use super::{FilmMode, Usage, progress::Progress};
 use crate::camera::Camera;
 use crate::frame::{Cue, Frame, Walker};
 use crate::gpu::{Context, Packing, Picture, RasterMethod, Renderer, Settings, ShaderSource};
@@ -40,7 +41,12 @@ pub struct DrawOptions {
     pub packing: Packing,
     /// A folder whose shaders replace the built-in ones of the same name.
     pub shaders: Option<PathBuf>,
+    /// Whole renders of each picture of a reference film.
+    pub film_samples: usize,
 }
+
+/// See [`DrawOptions::film_samples`]; 65 against 129 instants: 68.9 dB.
+pub const FILM_SAMPLES_DEFAULT: usize = 65;
 
 impl DrawOptions {
     /// Pictures of this size, everything else as it comes.
@@ -52,6 +58,7 @@ impl DrawOptions {
             gpu: None,
             packing: Packing::default(),
             shaders: None,
+            film_samples: FILM_SAMPLES_DEFAULT,
         }
     }
 
@@ -160,6 +167,8 @@ pub struct Studio {
     context: Context,
     renderer: Renderer,
     size: [u32; 2],
+    /// Instants of each picture of a reference film.
+    film_samples: usize,
     /// Time that finding, reading and running the scene took.
     loading: Duration,
 }
@@ -181,6 +190,7 @@ impl Studio {
             context,
             renderer,
             size: draw.size,
+            film_samples: draw.film_samples,
             loading,
         })
     }
@@ -191,7 +201,19 @@ impl Studio {
     /// The script or the adapter fails.
     pub fn picture(&mut self, t_s: f64) -> anyhow::Result<Shot> {
         let frame = self.player.frame(t_s)?;
-        let (picture, stats) = self.renderer.picture(&self.context, &frame, self.size)?;
+        let mode = self.player.session().options().film;
+        let (picture, stats) = if mode == FilmMode::Reference {
+            let last = self.film_samples.max(2) - 1;
+            let exposed = (0..=last).map(|k| {
+                let f = 2.0 * k as f64 / last as f64 - 1.0;
+                self.player.exposed(&frame, f)
+            });
+            let exposed: Vec<Frame> = exposed.collect::<Result<_, _>>()?;
+            self.renderer
+                .reference_film(&self.context, &frame, self.size, &exposed)?
+        } else {
+            self.renderer.picture(&self.context, &frame, self.size)?
+        };
         Ok(Shot {
             keep_alpha: frame.background[3] < 1.0,
             picture,
@@ -211,18 +233,7 @@ impl Studio {
             ..self.player.session().options().clone()
         };
         self.player = load(&options, self.size, self.player.session().cache())?;
-        Ok(self.preroll_s(loop_s))
-    }
-
-    /// Whole loops that a stepped scene runs before its first picture, so that what glides has
-    /// settled.
-    fn preroll_s(&self, loop_s: f64) -> f64 {
-        let is_stepped = (self.player.session().script()).is_some_and(|s| s.is_stepped());
-        if is_stepped {
-            (SETTLE_S / loop_s).ceil() * loop_s
-        } else {
-            0.0
-        }
+        Ok(preroll_s(self.player.session(), loop_s))
     }
 
     fn about(&self) -> Map<String, Value> {
@@ -232,6 +243,15 @@ impl Studio {
         about.insert("raster".into(), json!(raster_name(self.renderer.raster())));
         about.insert("size".into(), json!(self.size));
         about
+    }
+}
+
+/// Whole loops that a stepped scene runs before its first picture, so that what glides has settled.
+fn preroll_s(session: &Session, loop_s: f64) -> f64 {
+    if session.is_stepped() {
+        (SETTLE_S / loop_s).ceil() * loop_s
+    } else {
+        0.0
     }
 }
 
@@ -277,22 +297,37 @@ pub fn picture_hash(picture: &Picture) -> String {
 }
 
 /// Draws the pictures of `span` into `output` (nothing is written where it is `None`) and reports
-/// them: `adapter, raster, size, fps, output, frames[{t, hash, gpu_ms, sorted}]`.
+/// them: `adapter, raster, size, fps, output, frames[{t, hash, gpu_ms, sorted}]`, and `sound` (see
+/// [`Recording::write`]) where a WAV file is written: of that name alone, or beside a video of a scene
+/// that makes any sound.
 ///
 /// # Errors
-/// What [`Studio`] and [`Movie`] say, an interrupt, [`Usage`] for a still picture of many instants.
+/// What [`Studio`], [`Movie`] and [`Recording`] say, an interrupt, [`Usage`] for a still picture of
+/// many instants and for sound of what has none.
 pub fn render(
     scene: &SceneOptions,
     draw: &DrawOptions,
     span: Span,
     fps: f64,
     output: Option<&Path>,
+    sound: &SoundOptions,
 ) -> anyhow::Result<Value> {
     // Before anything is loaded: a wrong ending should not cost a minute of work.
     let kind = match output {
         Some(path) => Some(Kind::of(path).map_err(Usage)?),
         None => None,
     };
+    let is_sound_asked = sound.stem.is_some() || sound.mic != MicChoice::Scene;
+    if is_sound_asked && !kind.is_some_and(Kind::has_sound) {
+        bail!(Usage(
+            "--stem and --mic are for sound: give a name that ends in .wav, .y4m, .mp4, .mkv or \
+             .webm"
+                .to_owned()
+        ));
+    }
+    if let (Some(path), Some(Kind::Wav)) = (output, kind) {
+        return render_sound(scene, draw, span, fps, path, sound);
+    }
     let mut studio = Studio::open(scene, draw)?;
     let rate = Rate::PerSecond(fps);
     let instants = instants(span, rate, studio.player.session().duration_s())?;
@@ -300,7 +335,9 @@ pub fn render(
     let preroll_s = if is_loop && scene.loop_s.is_none() {
         studio.close_after(instants.len() as f64 / fps)?
     } else {
-        scene.loop_s.map_or(0.0, |loop_s| studio.preroll_s(loop_s))
+        (scene.loop_s).map_or(0.0, |loop_s| {
+            self::preroll_s(studio.player.session(), loop_s)
+        })
     };
     if let (Some(path), true) = (
         output,
@@ -312,8 +349,24 @@ pub fn render(
             instants.len()
         )));
     }
+    let mut heard = None;
+    if let (Some(path), Some(true), false) = (output, kind.map(Kind::has_sound), sound.is_off) {
+        // First, since what muxes it wants it whole; the scene plays twice, drawn once.
+        let cache = studio.player.session().cache();
+        let mut player = load(scene, draw.size, cache)?;
+        let from_s = instants[0].1 + preroll_s;
+        let range = soundtrack::range_of(from_s, instants.len(), fps)?;
+        let recording = Recording::of(&mut player, range, sound)?;
+        if !recording.is_silent() {
+            let beside = path.with_extension("wav");
+            heard = Some((recording.write(&beside)?, beside));
+        }
+    }
     let mut movie = match output {
-        Some(path) => Some(Movie::create(path, draw.size, fps)?),
+        Some(path) => {
+            let beside = heard.as_ref().map(|(_, beside)| beside.as_path());
+            Some(Movie::create_with_sound(path, draw.size, fps, beside)?)
+        }
         None => None,
     };
     let mut frames = Vec::with_capacity(instants.len());
@@ -338,8 +391,35 @@ pub fn render(
     let mut report = studio.about();
     report.insert("fps".into(), json!(fps));
     report.insert("output".into(), json!(output));
+    if let Some((sound, _)) = heard {
+        report.insert("sound".into(), sound);
+    }
     report.insert("frames".into(), Value::Array(frames));
     Ok(Value::Object(report))
+}
+
+/// Writes the sound that belongs to the pictures of `span`, without drawing any.
+fn render_sound(
+    scene: &SceneOptions,
+    draw: &DrawOptions,
+    span: Span,
+    fps: f64,
+    path: &Path,
+    sound: &SoundOptions,
+) -> anyhow::Result<Value> {
+    let mut player = load(scene, draw.size, &offline_cache())?;
+    let instants = instants(span, Rate::PerSecond(fps), player.session().duration_s())?;
+    let preroll_s = (scene.loop_s).map_or(0.0, |loop_s| preroll_s(player.session(), loop_s));
+    let range = soundtrack::range_of(instants[0].1 + preroll_s, instants.len(), fps)?;
+    let recording = Recording::of(&mut player, range, sound)?;
+    if recording.is_silent() {
+        tracing::warn!("{} makes no sound: the file is silent", scene.scene);
+    }
+    Ok(json!({
+        "fps": fps,
+        "output": path,
+        "sound": recording.write(path)?,
+    }))
 }
 
 /// Length of what is shown where there is no display, seconds.

@@ -28,6 +28,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("c", "copy the camera as flags"),
     ("o", "recent scenes; 1 to 9 opens one"),
     ("space", "stop and go on"),
+    ("u", "sound off, and on again"),
     ("[ ]", "turn a scan about x by 90 degrees"),
     ("; '", "turn a scan about z by 90 degrees"),
     ("l", "level a scan: up in the picture is up"),

@@ -12,6 +12,7 @@
 use super::input::{Devices, TOUCH};
 use super::senses::Senses;
 use super::session::Session;
+use crate::audio::{Listener, VoiceSpec};
 use crate::frame::{Cue, Event, Frame, Input};
 use crate::{reference, script};
 use anyhow::{Context as _, bail};
@@ -230,12 +231,41 @@ impl Player {
         Ok(frame)
     }
 
+    /// As [`Session::exposed`], of the frame that [`Player::frame`] returned last.
+    ///
+    /// # Errors
+    /// A runtime error of the script.
+    pub fn exposed(&mut self, frame: &Frame, f: f64) -> Result<Frame, script::Error> {
+        self.session.exposed(frame, f)
+    }
+
     /// As [`Session::cues`].
     ///
     /// # Errors
     /// A runtime error of the script.
     pub fn cues(&mut self, from_s: f64, to_s: f64) -> Result<Vec<Cue>, script::Error> {
         self.session.cues(from_s, to_s)
+    }
+
+    /// As [`Session::voices`].
+    ///
+    /// # Errors
+    /// A runtime error of the script.
+    pub fn voices(&mut self, from_s: f64, to_s: f64) -> Result<Vec<VoiceSpec>, script::Error> {
+        self.session.voices(from_s, to_s)
+    }
+
+    /// Who hears at `t_s`: the scene's ears, or its camera.
+    ///
+    /// # Errors
+    /// A runtime error of the script.
+    pub fn listener(&mut self, t_s: f64) -> Result<Listener, script::Error> {
+        match self.session.ears(t_s)? {
+            Some(listener) => Ok(listener),
+            None => self
+                .frame(t_s)
+                .map(|frame| Listener::from_camera(&frame.camera)),
+        }
     }
 
     /// Applies all lines up to `t_s`, each at its own time.

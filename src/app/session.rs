@@ -9,12 +9,14 @@
 
 use super::assets::{Asset, AssetCache};
 use super::builtin::{self, Builtin};
+use super::filming::{self, FilmMode, Record};
 use super::watch::{ContentHash, Loaded};
 use super::{Usage, orientation};
+use crate::audio::{Clip, Listener, VoiceSpec, clip};
 use crate::formats::{self, Code, Container};
 use crate::frame::{Cue, Event, Frame, Input};
 use crate::scene::Axes;
-use crate::script::{self, Assets, Files, Script, Setup};
+use crate::script::{self, Assets, Files, Script, Setup, SoundPlan};
 use anyhow::{Context as _, bail};
 use glam::{Quat, Vec3};
 use serde_json::json;
@@ -57,6 +59,8 @@ pub struct SceneOptions {
     pub scripts: Option<PathBuf>,
     /// Most bytes that an archive may hold unpacked, instead of the built-in limits.
     pub unpacked_bytes_max: Option<u64>,
+    /// Whether and how pictures are filmed.
+    pub film: FilmMode,
 }
 
 /// A camera for plain splat files; whatever is absent is up to the viewer script.
@@ -94,6 +98,8 @@ pub struct Session {
     library: Option<(PathBuf, Arc<SceneFiles>)>,
     turn: Quat,
     script: Option<Script>,
+    /// What the running script showed last, where it is filmed step by step.
+    record: Record,
     /// Scene time at which the running script's own time began: a stepped scene starts anew when
     /// it is reloaded, instead of repeating minutes of simulation.
     start_s: f64,
@@ -167,6 +173,7 @@ impl Session {
         };
         let assets = Arc::new(SceneAssets {
             cache,
+            clips: Mutex::default(),
             files: Arc::clone(&files),
             source: source.clone(),
             plain,
@@ -188,6 +195,7 @@ impl Session {
             library,
             turn,
             script: None,
+            record: Record::default(),
             start_s: 0.0,
         })
     }
@@ -226,8 +234,10 @@ impl Session {
         } else {
             self.start_s
         };
-        let frame = picture(&mut script, t_s, start_s, self.options.background, input)?;
+        let mut record = Record::default();
+        let frame = picture(&mut script, &mut record, t_s, start_s, &self.options, input)?;
         self.script = Some(script);
+        self.record = record;
         self.start_s = start_s;
         self.assets.cache.release_unused();
         Ok(frame)
@@ -239,9 +249,31 @@ impl Session {
     /// A runtime error of the script.
     pub fn frame(&mut self, t_s: f64, input: &Input) -> Result<Frame, script::Error> {
         match &mut self.script {
-            Some(script) => picture(script, t_s, self.start_s, self.options.background, input),
+            Some(script) => {
+                let (record, options) = (&mut self.record, &self.options);
+                picture(script, record, t_s, self.start_s, options, input)
+            }
             None => self.reload(t_s, input),
         }
+    }
+
+    /// What is before the camera at `f` of the shutter, -1 to 1, of `frame`, which
+    /// [`Session::frame`] has just returned.
+    ///
+    /// # Errors
+    /// A runtime error of the script.
+    pub fn exposed(&mut self, frame: &Frame, f: f64) -> Result<Frame, script::Error> {
+        let Some(script) = &mut self.script else {
+            return Ok(frame.clone());
+        };
+        let mut own = frame.clone();
+        own.t_s -= self.start_s;
+        let mut instant = filming::exposed(script, &self.record, &own, f)?;
+        instant.t_s += self.start_s;
+        if let Some(background) = self.options.background {
+            instant.background = background;
+        }
+        Ok(instant)
     }
 
     /// Runs the script's steps up to scene time `t_s`, as far as it has any.
@@ -269,6 +301,45 @@ impl Session {
             cue.t_s += start_s;
         }
         Ok(cues)
+    }
+
+    /// What the scene has said of sound, in scene time.
+    #[must_use]
+    pub fn sound(&self) -> SoundPlan {
+        let mut plan = self.script.as_ref().map(Script::sound).unwrap_or_default();
+        let beds = plan.beds.into_iter();
+        plan.beds = beds.map(|bed| bed.later_by(self.start_s)).collect();
+        plan
+    }
+
+    /// Voices that start at scene time `from_s` or later and before `to_s`.
+    ///
+    /// # Errors
+    /// A runtime error of the script.
+    pub fn voices(&mut self, from_s: f64, to_s: f64) -> Result<Vec<VoiceSpec>, script::Error> {
+        let start_s = self.start_s;
+        let Some(script) = &mut self.script else {
+            return Ok(Vec::new());
+        };
+        let voices = script.voices(from_s - start_s, to_s - start_s)?;
+        Ok(voices.into_iter().map(|v| v.later_by(start_s)).collect())
+    }
+
+    /// Who hears at scene time `t_s`, where the scene says so; else its camera does.
+    ///
+    /// # Errors
+    /// A runtime error of the script.
+    pub fn ears(&mut self, t_s: f64) -> Result<Option<Listener>, script::Error> {
+        let start_s = self.start_s;
+        self.script
+            .as_mut()
+            .map_or(Ok(None), |script| script.ears(t_s - start_s))
+    }
+
+    /// Whether the scene has `step`, so that its time only goes ahead.
+    #[must_use]
+    pub fn is_stepped(&self) -> bool {
+        self.script.as_ref().is_some_and(Script::is_stepped)
     }
 
     /// Hands an event to the script.
@@ -440,16 +511,15 @@ impl Session {
 /// The picture at `t_s` of a script whose own time began at `start_s`.
 fn picture(
     script: &mut Script,
+    record: &mut Record,
     t_s: f64,
     start_s: f64,
-    background: Option<[f32; 4]>,
+    options: &SceneOptions,
     input: &Input,
 ) -> Result<Frame, script::Error> {
-    let script_t_s = t_s - start_s;
-    script.advance_to(script_t_s, input)?;
-    let mut frame = script.frame(script_t_s)?;
+    let mut frame = filming::filmed(script, record, t_s - start_s, options.film, input)?;
     frame.t_s = t_s;
-    if let Some(background) = background {
+    if let Some(background) = options.background {
         frame.background = background;
     }
     Ok(frame)
@@ -604,6 +674,10 @@ impl Files for SceneFiles {
 
 impl SceneFiles {
     fn read_inside(&self, path: &str) -> Result<Vec<u8>, String> {
+        self.read_up_to(path, FILE_BYTES_MAX)
+    }
+
+    fn read_up_to(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, String> {
         match &self.root {
             Root::Embedded(files) => files
                 .iter()
@@ -611,7 +685,7 @@ impl SceneFiles {
                 .map(|(_, bytes)| bytes.to_vec())
                 .ok_or_else(|| format!("no file '{path}' in this built-in scene")),
             Root::Opened(container) => container
-                .read(path, FILE_BYTES_MAX)
+                .read(path, bytes_max)
                 .map(std::borrow::Cow::into_owned)
                 .map_err(|error| error.to_string()),
         }
@@ -621,6 +695,8 @@ impl SceneFiles {
 /// A scene's splats.
 struct SceneAssets {
     cache: Arc<AssetCache>,
+    /// Decoded sounds by name, each with what it was decoded of: a reload decodes nothing again.
+    clips: Mutex<BTreeMap<String, (ContentHash, Arc<Clip>)>>,
     files: Arc<SceneFiles>,
     source: Source,
     /// The viewer's file: the name that its script uses, and where it is.
@@ -662,6 +738,30 @@ impl Assets for SceneAssets {
             _ => return Err(format!("no splats '{path}' in this built-in scene")),
         };
         asset.map(|a| for_script(&a)).map_err(|e| e.to_string())
+    }
+
+    fn clip(&self, path: &str) -> Result<Arc<Clip>, String> {
+        check_inside(path)?;
+        let read = self.files.read_up_to(path, clip::FILE_BYTES_MAX);
+        let loaded = read.as_ref().map_or(Loaded::Missing, |bytes| {
+            Loaded::Content(ContentHash::of(bytes))
+        });
+        self.files.touch(path, loaded);
+        let bytes = read?;
+        let hash = ContentHash::of(&bytes);
+        let mut clips = self.clips.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, clip)) = clips.get(path)
+            && *known == hash
+        {
+            return Ok(Arc::clone(clip));
+        }
+        let clip = Clip::decode(path, bytes.into()).map_err(|error| error.to_string())?;
+        for warning in clip.warnings() {
+            tracing::warn!("{warning}");
+        }
+        let clip = Arc::new(clip);
+        clips.insert(path.to_owned(), (hash, Arc::clone(&clip)));
+        Ok(clip)
     }
 }
 

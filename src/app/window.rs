@@ -14,8 +14,11 @@ use super::pads::Pads;
 use super::recent::Recent;
 use super::screen::{Outcome, Screen};
 use super::session::{CameraOptions, SceneOptions};
+use super::soundtrack::MicChoice;
+use super::stage_sound::StageSound;
 use super::watch::{Change, Watch, WatchSet};
 use super::{shot, viewpoint};
+use crate::audio::SystemDevice;
 use crate::frame::Frame;
 use crate::gpu::{self, Settings, ShaderSource, Stats};
 use anyhow::Context as _;
@@ -54,6 +57,10 @@ pub struct PlayOptions {
     pub fps_cap: Option<f64>,
     /// UDP port on which OSC is listened for; `None` listens to nobody.
     pub osc: Option<u16>,
+    /// Start without sound.
+    pub is_muted: bool,
+    /// What sound is heard through.
+    pub mic: MicChoice,
 }
 
 /// There is no display to open a window on; a caller may render to files instead.
@@ -100,6 +107,7 @@ struct App {
     settings: Settings,
     proxy: EventLoopProxy<Wake>,
     live: Live,
+    sound: StageSound,
     loads: Loads,
     devices: Devices,
     pads: Pads,
@@ -179,11 +187,18 @@ impl App {
         recent.add(&options.scene.scene);
         let settings = options.draw.settings()?;
         let osc = options.osc.map(Osc::listen).transpose()?;
+        let sound = StageSound::new(
+            Box::new(|| Box::new(SystemDevice)),
+            options.mic.clone(),
+            options.scene.seed,
+            options.is_muted,
+        );
         let app = Self {
             options,
             settings,
             proxy,
             live,
+            sound,
             loads,
             devices,
             pads: Pads::new(),
@@ -378,6 +393,7 @@ impl App {
         }
         let seen = self.seen_by_click().or_else(|| self.seen());
         self.live.step(&mut self.devices, seen, now);
+        self.sound.follow(&mut self.live);
         let Some(view) = &self.view else {
             return;
         };
@@ -541,6 +557,10 @@ impl App {
             "f12" | "p" => self.save_picture(),
             "c" => self.copy_camera(),
             "space" => return self.pause(),
+            "u" => {
+                let is_off = self.sound.toggle_mute();
+                overlay.note(if is_off { "sound off" } else { "sound on" });
+            }
             "[" => return self.turn(Quat::from_rotation_x(-std::f32::consts::FRAC_PI_2)),
             "]" => return self.turn(Quat::from_rotation_x(std::f32::consts::FRAC_PI_2)),
             ";" => return self.turn(Quat::from_rotation_z(-std::f32::consts::FRAC_PI_2)),

@@ -158,7 +158,10 @@ impl Mic {
         }
     }
 
-    /// A preset by its name: `phone`, `old_phone`, `call`.
+    /// Names of the presets.
+    pub const PRESETS: [&str; 3] = ["phone", "old_phone", "call"];
+
+    /// A preset by its name, one of [`Mic::PRESETS`].
     #[must_use]
     pub fn preset(name: &str) -> Option<Self> {
         match name {

@@ -309,9 +309,10 @@ fn add_voice(
         let wander_db = spec.wander.map_or(0.0, |wander| {
             wander.gain_db(seconds_at(edge), mix(spec.seed ^ 5))
         });
+        let levels_db = (spec.levels.as_ref()).map_or(0.0, |l| l.gain_db(seconds_at(edge)));
         let level = voice.fades.amplitude(edge)
             * score.bus_fades(spec.bus).amplitude(edge)
-            * amplitude_from_db(wander_db);
+            * amplitude_from_db(wander_db + levels_db);
         spec.place.gains(&listeners[i]).map(|gain| gain * level)
     });
     let offset = (from - first) as usize;

@@ -7,9 +7,10 @@
 use super::filter::{FILTERS_MAX, Filter, memory_samples};
 use super::space::Place;
 use super::synth::{Shape, Source, Wander};
-use super::{Error, RATE_HZ, SAMPLE_MAX, amplitude_from_db, within};
+use super::{Error, RATE_HZ, SAMPLE_MAX, amplitude_from_db, sample_at, within};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 /// Voices that sound at once.
 pub const VOICES_MAX: usize = 256;
@@ -22,6 +23,9 @@ pub const BUSES_MAX: usize = 32;
 
 /// Fades of one voice or bus.
 const FADES_MAX: usize = 4096;
+
+/// Points of one [`Levels`].
+pub const LEVELS_MAX: usize = 4096;
 
 /// The shortest fade of gains, stops and ends: shorter ones click.
 pub const FADE_MIN_S: f64 = 0.005;
@@ -59,6 +63,8 @@ pub struct VoiceSpec {
     pub filters: Vec<Filter>,
     /// dB.
     pub gain_db: f64,
+    /// Change of the gain that is known beforehand, such as along a way.
+    pub levels: Option<Arc<Levels>>,
     /// Slow random change of the gain.
     pub wander: Option<Wander>,
     /// Where it is.
@@ -86,6 +92,7 @@ impl VoiceSpec {
             shape: Shape::default(),
             filters: Vec::new(),
             gain_db: 0.0,
+            levels: None,
             wander: None,
             place: Place::Around,
             bus: BusId(0),
@@ -96,7 +103,11 @@ impl VoiceSpec {
         }
     }
 
-    fn check(&self, buses: usize) -> Result<(), Error> {
+    /// Checks every value; `buses` is how many the score has.
+    ///
+    /// # Errors
+    /// A value outside of its range, or a bus that is not there.
+    pub fn check(&self, buses: usize) -> Result<(), Error> {
         within(
             "a voice's start in samples",
             self.start_sample as f64,
@@ -126,6 +137,18 @@ impl VoiceSpec {
         Ok(())
     }
 
+    /// The same voice, later (or earlier) by so many seconds.
+    #[must_use]
+    pub fn later_by(mut self, seconds: f64) -> Self {
+        self.start_sample = self.start_sample.saturating_add(sample_at(seconds));
+        if let Some(levels) = self.levels.as_ref().filter(|_| seconds != 0.0) {
+            let points = levels.points.iter();
+            let points = points.map(|(t_s, db)| (t_s + seconds, *db)).collect();
+            self.levels = Some(Arc::new(Levels { points }));
+        }
+        self
+    }
+
     /// Samples that it lasts, `None` for ever.
     #[must_use]
     pub fn length_samples(&self) -> Option<i64> {
@@ -141,6 +164,51 @@ impl VoiceSpec {
         match (own, given) {
             (Some(own), Some(given)) => Some(own.min(given)),
             (own, given) => own.or(given),
+        }
+    }
+}
+
+/// A gain at stated times; in between it goes in a straight line of dB, outside the nearest one holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Levels {
+    /// Scene time in seconds, and dB; times rise.
+    points: Vec<(f64, f64)>,
+}
+
+impl Levels {
+    /// Of points of (scene time in seconds, dB).
+    ///
+    /// # Errors
+    /// No point or more than [`LEVELS_MAX`], a time or gain out of range, times that do not rise.
+    pub fn new(points: Vec<(f64, f64)>) -> Result<Self, Error> {
+        within(
+            "the number of levels",
+            points.len() as f64,
+            1.0,
+            LEVELS_MAX as f64,
+        )?;
+        let mut earliest_s = -1e9;
+        for (t_s, db) in &points {
+            within("the time of a level in seconds", *t_s, earliest_s, 1e9)?;
+            within("a level in dB", *db, -120.0, 40.0)?;
+            earliest_s = *t_s;
+        }
+        Ok(Self { points })
+    }
+
+    /// The gain at a scene time, dB.
+    #[must_use]
+    pub fn gain_db(&self, t_s: f64) -> f64 {
+        let after = self.points.partition_point(|(at, _)| *at <= t_s);
+        match (
+            after.checked_sub(1).map(|i| self.points[i]),
+            self.points.get(after),
+        ) {
+            (Some((from_s, from)), Some((to_s, to))) => {
+                from + (to - from) * (t_s - from_s) / (to_s - from_s)
+            }
+            (Some((_, only)), None) | (None, Some(&(_, only))) => only,
+            (None, None) => 0.0,
         }
     }
 }

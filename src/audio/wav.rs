@@ -1,16 +1,20 @@
 //! Writing sound to a WAV file, block by block: any length at the memory of one block.
 //!
-//! Samples are 24-bit whole numbers or f32. 24 bits are 144 dB, under any noise that is in the mix, so
-//! rounding needs no dither and the same samples give the same bytes.
+//! Samples are 16-bit or 24-bit whole numbers or f32. 24 bits are 144 dB, under any noise that is in
+//! the mix, so rounding needs no dither. 16 bits get one (triangular, two steps wide) that is a hash of
+//! the sample's number: the same samples give the same bytes. Silence stays silence.
 
 use super::mixer::Mixer;
 use super::space::Ears;
 use super::{BLOCK_SAMPLES, Error, RATE_HZ, Stereo};
+use crate::motion::noise::mix;
 use std::io::{Seek, Write};
 
 /// How a sample is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Depth {
+    /// 16-bit whole numbers, what every program reads.
+    Int16,
     /// 24-bit whole numbers.
     #[default]
     Int24,
@@ -45,11 +49,12 @@ pub fn write(
         channels: 2,
         sample_rate: RATE_HZ,
         bits_per_sample: match depth {
+            Depth::Int16 => 16,
             Depth::Int24 => 24,
             Depth::Float32 => 32,
         },
         sample_format: match depth {
-            Depth::Int24 => hound::SampleFormat::Int,
+            Depth::Int16 | Depth::Int24 => hound::SampleFormat::Int,
             Depth::Float32 => hound::SampleFormat::Float,
         },
     };
@@ -60,17 +65,35 @@ pub fn write(
         let count = (to - at).min(BLOCK_SAMPLES as i64) as usize;
         let samples = &mut block[..count];
         mixer.render(at, ears, samples);
-        for value in samples.iter().flatten() {
-            match depth {
-                Depth::Int24 => writer.write_sample(int_24(*value)),
-                Depth::Float32 => writer.write_sample(*value),
+        for (number, sample) in (at..).zip(samples.iter()) {
+            for (lane, value) in (0..).zip(sample) {
+                match depth {
+                    Depth::Int16 => writer.write_sample(int_16(*value, number, lane)),
+                    Depth::Int24 => writer.write_sample(int_24(*value)),
+                    Depth::Float32 => writer.write_sample(*value),
+                }
+                .map_err(failed)?;
             }
-            .map_err(failed)?;
         }
         at += count as i64;
         each(at - from, samples)?;
     }
     writer.finalize().map_err(failed)
+}
+
+fn int_16(value: f32, number: i64, lane: u64) -> i32 {
+    const FULL: f64 = 32_767.0;
+    // -140 dB: what filters leave of silence.
+    if value.abs() < 1e-7 {
+        return 0;
+    }
+    let hash = mix(mix(number.cast_unsigned()) ^ lane);
+    // The sum of two even numbers, each one step wide, about 0.
+    let share = |bits: u64| (bits & 0xFFFF_FFFF) as f64 / 4_294_967_296.0 - 0.5;
+    let dither = share(hash) + share(hash >> 32);
+    (f64::from(value) * FULL + dither)
+        .round()
+        .clamp(-FULL, FULL) as i32
 }
 
 fn int_24(value: f32) -> i32 {

@@ -2,7 +2,9 @@
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use splatstage::app::offline::{Rate, Span};
-use splatstage::app::{CameraOptions, DrawOptions, PlayOptions, SceneOptions};
+use splatstage::app::{
+    CameraOptions, DrawOptions, FilmMode, MicChoice, PlayOptions, SceneOptions, SoundOptions,
+};
 use splatstage::formats::AssetType;
 use splatstage::formats::splattie::{BundleOptions, FormatVersion};
 use splatstage::gpu::{Packing, RasterMethod};
@@ -114,6 +116,11 @@ pub struct PlayArgs {
     /// port can send.
     #[arg(long, value_name = "PORT")]
     pub osc: Option<u16>,
+    /// Start without sound; key u brings it.
+    #[arg(long)]
+    pub mute: bool,
+    #[command(flatten)]
+    pub sound: SoundFlags,
 }
 
 impl PlayArgs {
@@ -126,6 +133,8 @@ impl PlayArgs {
             watch: !self.no_watch,
             fps_cap: self.fps_cap,
             osc: self.osc,
+            is_muted: self.mute,
+            mic: self.sound.choice(),
         }
     }
 }
@@ -133,8 +142,10 @@ impl PlayArgs {
 /// Draw a scene into a picture, a sequence, a loop or a video; the same every time.
 ///
 /// OUT ends in .png (alpha is kept where the background has it; %05d in the name numbers a
-/// sequence), .gif or .webp (endless loops), .y4m (4:4:4, 8 bit, BT.709, limited range), or .mp4,
-/// .mkv, .webm (by ffmpeg, which has to be installed). A file gets its name when it is whole.
+/// sequence), .gif or .webp (endless loops), .y4m (4:4:4, 8 bit, BT.709, limited range), .mp4,
+/// .mkv, .webm (by ffmpeg, which has to be installed), or .wav (sound alone: 48 kHz, 16 bit, stereo).
+/// Beside the video of a scene that makes sound a .wav of the same name is written; ffmpeg puts it
+/// into the video too. A file gets its name when it is whole.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   splatstage render flat.sog -o flat.png --eye 1,1.6,4 --target 0,1,0 --size 1920x1080
@@ -143,6 +154,7 @@ impl PlayArgs {
   splatstage render @hello -o hello.mp4 --fps 60
   splatstage render @avatar -o loop.webp --loop 6 --size 320x320 --background '#00000000'
   splatstage render face.splattie -o smile.png --arg state=hover
+  splatstage render my-scene -o steps.wav --stem footsteps --mic off
   splatstage render @hello --json --frames 0..10        hashes only, nothing is written")]
 pub struct RenderArgs {
     /// What to draw.
@@ -168,9 +180,18 @@ pub struct RenderArgs {
     #[arg(long, default_value = "30", value_parser = positive)]
     pub fps: f64,
     /// Print `adapter, raster, size, fps, output, frames[{t, hash, gpu_ms, sorted}]`. The hash is
-    /// SHA-256 over the size and the final RGBA bytes.
+    /// SHA-256 over the size and the final RGBA bytes. With sound also `sound.{output, hz, channels,
+    /// samples, seconds, voices, lufs, range_lu, true_peak_dbtp, warnings[]}`.
     #[arg(long)]
     pub json: bool,
+    /// No sound beside a video.
+    #[arg(long, conflicts_with_all = ["stem", "mic"])]
+    pub no_sound: bool,
+    /// One group of sounds alone, by the name that the scene gives it.
+    #[arg(long, value_name = "NAME", help_heading = "Sound")]
+    pub stem: Option<String>,
+    #[command(flatten)]
+    pub sound: SoundFlags,
     #[command(flatten)]
     pub replay: ReplayFlags,
     #[command(flatten)]
@@ -180,6 +201,14 @@ pub struct RenderArgs {
 }
 
 impl RenderArgs {
+    pub fn sound(&self) -> SoundOptions {
+        SoundOptions {
+            mic: self.sound.choice(),
+            stem: self.stem.clone(),
+            is_off: self.no_sound,
+        }
+    }
+
     pub fn span(&self, is_still: bool) -> Span {
         if let Some(loop_s) = self.loop_s {
             let from_s = self.span.from.unwrap_or(0.0);
@@ -425,6 +454,39 @@ impl TraceArgs {
     }
 }
 
+/// How sound is heard.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Sound")]
+pub struct SoundFlags {
+    /// What sound is heard through [default: what the scene says].
+    #[arg(long, value_enum, value_name = "MIC")]
+    pub mic: Option<MicName>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum MicName {
+    /// Nothing: everything is heard directly.
+    Off,
+    /// A phone of today that films: narrow stereo.
+    Phone,
+    /// A phone of ten years ago: mono, narrower, noisier.
+    OldPhone,
+    /// The other end of a telephone call.
+    Call,
+}
+
+impl SoundFlags {
+    pub fn choice(&self) -> MicChoice {
+        match self.mic {
+            None => MicChoice::Scene,
+            Some(MicName::Off) => MicChoice::Off,
+            Some(MicName::Phone) => MicChoice::Preset("phone".to_owned()),
+            Some(MicName::OldPhone) => MicChoice::Preset("old_phone".to_owned()),
+            Some(MicName::Call) => MicChoice::Preset("call".to_owned()),
+        }
+    }
+}
+
 /// What comes in where there is no hand.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Input")]
@@ -462,9 +524,9 @@ pub struct SceneFlags {
     /// does not tell the truth.
     #[arg(long, value_name = "AXES")]
     pub axes: Option<Axes>,
-    /// The film pass; there is none yet, so the only value is off.
-    #[arg(long, value_enum, value_name = "MODE", default_value = "off")]
-    pub film: Film,
+    /// How the picture is filmed [default: as the scene says; splat files: off].
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub film: Option<Film>,
     /// Where the camera of a plain splat file stands, metres.
     #[arg(long, value_name = "X,Y,Z", value_parser = vector, allow_hyphen_values = true)]
     pub eye: Option<Vector>,
@@ -520,11 +582,27 @@ pub struct Rgba([f32; 4]);
 pub enum Film {
     /// The picture as it is drawn.
     Off,
+    /// By the scene's shutter, lens and sensor, or the default ones.
+    On,
+    /// As on, with planes for depth.
+    Proxy,
+    /// As on, by brute force: slow, exact. Windows show on instead.
+    Reference,
+}
+
+impl From<Film> for FilmMode {
+    fn from(film: Film) -> Self {
+        match film {
+            Film::Off => Self::Off,
+            Film::On => Self::On,
+            Film::Proxy => Self::Proxy,
+            Film::Reference => Self::Reference,
+        }
+    }
 }
 
 impl SceneFlags {
     pub fn options(&self, scene: &str) -> SceneOptions {
-        let Film::Off = self.film;
         SceneOptions {
             scene: scene.to_owned(),
             level: self.level,
@@ -546,6 +624,7 @@ impl SceneFlags {
                 .collect(),
             scripts: self.scripts.clone(),
             unpacked_bytes_max: self.max_unpacked,
+            film: self.film.map(FilmMode::from).unwrap_or_default(),
         }
     }
 }
@@ -569,6 +648,10 @@ pub struct DrawFlags {
     /// A folder whose shaders replace the built-in ones of the same name.
     #[arg(long, value_name = "DIR", env = "SPLATSTAGE_SHADERS")]
     pub shaders: Option<PathBuf>,
+    /// Whole renders of each picture of --film reference.
+    #[arg(long, value_name = "N", default_value = "65",
+          value_parser = clap::value_parser!(u32).range(2..=4097))]
+    pub film_samples: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -609,6 +692,7 @@ impl DrawFlags {
                 PackingName::Float => Packing::Float,
             },
             shaders: self.shaders.clone(),
+            film_samples: self.film_samples as usize,
         }
     }
 }

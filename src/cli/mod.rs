@@ -188,12 +188,17 @@ fn render(args: &RenderArgs) -> anyhow::Result<()> {
         .and_then(|path| movie::Kind::of(path).ok())
         .is_some_and(movie::Kind::is_still);
     let span = args.span(is_still);
-    let report = offline::render(&scene, &args.draw.options(), span, args.fps, out)?;
+    let draw = args.draw.options();
+    let report = offline::render(&scene, &draw, span, args.fps, out, &args.sound())?;
     if args.json {
         print_json(&report)?;
     } else if let Some(out) = out {
-        let pictures = report["frames"].as_array().map_or(0, Vec::len);
-        eprintln!("{}: {}", out.display(), text::pictures(pictures));
+        if let Some(frames) = report["frames"].as_array() {
+            eprintln!("{}: {}", out.display(), text::pictures(frames.len()));
+        }
+        if report["sound"].is_object() {
+            eprintln!("{}", text::sound(&report["sound"]));
+        }
     }
     Ok(())
 }

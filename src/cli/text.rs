@@ -9,6 +9,21 @@ pub fn pictures(count: usize) -> String {
     format!("{count} {noun}")
 }
 
+/// `x.wav: 68.0 s, -21.3 LUFS, true peak -3.1 dBTP`.
+pub fn sound(report: &Value) -> String {
+    let level = |name: &str| match report[name].as_f64() {
+        Some(db) => format!("{db:.1}"),
+        None => "-inf".to_owned(),
+    };
+    format!(
+        "{}: {:.2} s, {} LUFS, true peak {} dBTP",
+        report["output"].as_str().unwrap_or_default(),
+        report["seconds"].as_f64().unwrap_or_default(),
+        level("lufs"),
+        level("true_peak_dbtp"),
+    )
+}
+
 /// A document as indented lines `name: value`; what is empty is left out.
 pub fn tree(document: &Value) -> String {
     let mut text = String::new();

@@ -1,4 +1,5 @@
-//! The last stage: splats over the background, rounded to the output's 8 bits.
+//! The last stage of a picture that is not filmed: splats over the background, rounded to the output's
+//! 8 bits. Also what copies a filmed picture to a window.
 
 use super::layouts::{Kind, bind, compute, layout};
 use super::raster::Target;
@@ -87,10 +88,8 @@ impl Compose {
             .queue
             .write_buffer(&self.uniforms, 0, bytemuck::bytes_of(&background));
         let colour = splats.colour.create_view(&Default::default());
-        let usage = output.texture().usage();
-        let can_store = usage.contains(wgpu::TextureUsages::STORAGE_BINDING);
         // A software driver is quicker with the triangle.
-        if format == STORED && can_store && !context.is_software() {
+        if is_stored(output, format) && !context.is_software() {
             let group = bind(
                 device,
                 &self.stored.layout,
@@ -119,43 +118,115 @@ impl Compose {
             ],
         );
         let pipeline = self.pipelines.entry(format).or_insert_with(|| {
-            device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
-                label: Some("compose"),
-                layout: Some(&self.pipeline_layout),
-                vertex: wgpu::VertexState {
-                    module: &self.module,
-                    entry_point: Some("corner"),
-                    compilation_options: Default::default(),
-                    buffers: &[],
-                },
-                primitive: wgpu::PrimitiveState::default(),
-                depth_stencil: None,
-                multisample: wgpu::MultisampleState::default(),
-                fragment: Some(wgpu::FragmentState {
-                    module: &self.module,
-                    entry_point: Some("compose_pixel"),
-                    compilation_options: Default::default(),
-                    targets: &[Some(format.into())],
-                }),
-                multiview_mask: None,
-                cache: None,
-            })
+            triangle(
+                device,
+                &self.pipeline_layout,
+                &self.module,
+                "compose_pixel",
+                format,
+            )
         });
-        let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
-            label: Some("compose"),
-            color_attachments: &[Some(wgpu::RenderPassColorAttachment {
-                view: output,
-                depth_slice: None,
-                resolve_target: None,
-                ops: wgpu::Operations {
-                    load: wgpu::LoadOp::Clear(wgpu::Color::TRANSPARENT),
-                    store: wgpu::StoreOp::Store,
-                },
-            })],
-            ..Default::default()
+        draw_triangle(encoder, pipeline, &group, output);
+    }
+}
+
+/// Whether a shader can write `output`, a view of `format`.
+pub fn is_stored(output: &wgpu::TextureView, format: wgpu::TextureFormat) -> bool {
+    let usage = output.texture().usage();
+    format == STORED && usage.contains(wgpu::TextureUsages::STORAGE_BINDING)
+}
+
+/// A pipeline that draws one triangle over the whole picture; the module has `corner` for it.
+fn triangle(
+    device: &wgpu::Device,
+    layout: &wgpu::PipelineLayout,
+    module: &wgpu::ShaderModule,
+    fragment: &str,
+    format: wgpu::TextureFormat,
+) -> wgpu::RenderPipeline {
+    device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
+        label: Some(fragment),
+        layout: Some(layout),
+        vertex: wgpu::VertexState {
+            module,
+            entry_point: Some("corner"),
+            compilation_options: Default::default(),
+            buffers: &[],
+        },
+        primitive: wgpu::PrimitiveState::default(),
+        depth_stencil: None,
+        multisample: wgpu::MultisampleState::default(),
+        fragment: Some(wgpu::FragmentState {
+            module,
+            entry_point: Some(fragment),
+            compilation_options: Default::default(),
+            targets: &[Some(format.into())],
+        }),
+        multiview_mask: None,
+        cache: None,
+    })
+}
+
+fn draw_triangle(
+    encoder: &mut wgpu::CommandEncoder,
+    pipeline: &wgpu::RenderPipeline,
+    group: &wgpu::BindGroup,
+    output: &wgpu::TextureView,
+) {
+    let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
+        label: Some("triangle"),
+        color_attachments: &[super::raster::cleared(output)],
+        ..Default::default()
+    });
+    pass.set_pipeline(pipeline);
+    pass.set_bind_group(0, group, &[]);
+    pass.draw(0..3, 0..1);
+}
+
+/// Copies a finished picture into outputs that shaders cannot write.
+pub struct Blit {
+    module: wgpu::ShaderModule,
+    layout: wgpu::BindGroupLayout,
+    pipeline_layout: wgpu::PipelineLayout,
+    pipelines: HashMap<wgpu::TextureFormat, wgpu::RenderPipeline>,
+}
+
+impl Blit {
+    /// Builds the stage.
+    ///
+    /// # Errors
+    /// A shader that does not validate.
+    pub fn new(context: &Context, shaders: &ShaderSource) -> Result<Self, Error> {
+        let device = &context.device;
+        let fragment = wgpu::ShaderStages::FRAGMENT;
+        let layout = layout(device, "blit", fragment, &[Kind::Texture]);
+        Ok(Self {
+            module: shaders.module(device, "blit", &["blit.wgsl"])?,
+            pipeline_layout: device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+                label: Some("blit"),
+                bind_group_layouts: &[Some(&layout)],
+                ..Default::default()
+            }),
+            layout,
+            pipelines: HashMap::new(),
+        })
+    }
+
+    /// Records the copy of `picture` into `output`, of the same size.
+    pub fn record(
+        &mut self,
+        context: &Context,
+        picture: &wgpu::TextureView,
+        output: &wgpu::TextureView,
+        format: wgpu::TextureFormat,
+        encoder: &mut wgpu::CommandEncoder,
+    ) {
+        let device = &context.device;
+        let source = wgpu::BindingResource::TextureView(picture);
+        let group = bind(device, &self.layout, &[source]);
+        let pipeline = self.pipelines.entry(format).or_insert_with(|| {
+            triangle(device, &self.pipeline_layout, &self.module, "blit", format)
         });
-        pass.set_pipeline(pipeline);
-        pass.set_bind_group(0, &group, &[]);
-        pass.draw(0..3, 0..1);
+        draw_triangle(encoder, pipeline, &group, output);
     }
 }

@@ -389,9 +389,13 @@ impl Front {
         Ok(())
     }
 
-    /// The uniform buffer, whose first bytes are the `View`.
-    pub fn uniforms(&self) -> &wgpu::Buffer {
-        &self.groups.uniforms
+    /// The `View`: the first bytes of the uniform buffer.
+    pub fn view(&self) -> wgpu::BindingResource<'_> {
+        wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+            buffer: &self.groups.uniforms,
+            offset: 0,
+            size: std::num::NonZeroU64::new(size_of::<View>() as u64),
+        })
     }
 
     /// Indirect arguments; see [`VISIBLE_DISPATCH`] and [`PAIR_DISPATCH`].

@@ -13,8 +13,16 @@ pub enum Kind {
     Write,
     /// A texture that is read by `textureLoad`.
     Texture,
+    /// A texture that is sampled.
+    Filtered,
+    /// A texture of whole numbers.
+    Whole,
     /// A texture that is written by `textureStore`.
     Store(wgpu::TextureFormat),
+    /// A sampler.
+    Sampler,
+    /// No binding of this number.
+    Skip,
 }
 
 const READ: wgpu::BufferBindingType = wgpu::BufferBindingType::Storage { read_only: true };
@@ -31,9 +39,15 @@ pub fn layout(
         has_dynamic_offset: size.is_some(),
         min_binding_size: size.and_then(std::num::NonZeroU64::new),
     };
+    let sampled = |sample_type| wgpu::BindingType::Texture {
+        sample_type,
+        view_dimension: wgpu::TextureViewDimension::D2,
+        multisampled: false,
+    };
     let entries: Vec<_> = kinds
         .iter()
         .zip(0..)
+        .filter(|(kind, _)| !matches!(kind, Kind::Skip))
         .map(|(kind, binding)| wgpu::BindGroupLayoutEntry {
             binding,
             visibility,
@@ -42,11 +56,11 @@ pub fn layout(
                 Kind::ReadAt(size) => buffer(READ, Some(size)),
                 Kind::Read => buffer(READ, None),
                 Kind::Write => buffer(wgpu::BufferBindingType::Storage { read_only: false }, None),
-                Kind::Texture => wgpu::BindingType::Texture {
-                    sample_type: wgpu::TextureSampleType::Float { filterable: false },
-                    view_dimension: wgpu::TextureViewDimension::D2,
-                    multisampled: false,
-                },
+                Kind::Texture => sampled(wgpu::TextureSampleType::Float { filterable: false }),
+                Kind::Filtered => sampled(wgpu::TextureSampleType::Float { filterable: true }),
+                // Gaps are gone by now.
+                Kind::Whole | Kind::Skip => sampled(wgpu::TextureSampleType::Uint),
+                Kind::Sampler => wgpu::BindingType::Sampler(wgpu::SamplerBindingType::Filtering),
                 Kind::Store(format) => wgpu::BindingType::StorageTexture {
                     access: wgpu::StorageTextureAccess::WriteOnly,
                     format,

@@ -10,6 +10,7 @@
 mod compose;
 mod context;
 mod deform;
+mod film;
 mod front;
 mod layouts;
 pub mod pack;
@@ -24,8 +25,9 @@ mod uniforms;
 use crate::frame::{Frame, Touch};
 use compose::Compose;
 pub use context::Context;
+use film::FilmStage;
 use front::Front;
-use glam::{Quat, Vec3};
+use glam::{Quat, Vec2, Vec3};
 pub use pick::{AGE_MAX as PICK_AGE_MAX, Touches};
 pub use raster::Method as RasterMethod;
 use raster::{Raster, Target};
@@ -35,6 +37,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 pub use timing::Counters;
 use timing::{Reading, Timing};
+use uniforms::InstantUniform;
 pub use uniforms::{StructLayout, uniform_layouts};
 
 /// What can go wrong with the GPU.
@@ -121,6 +124,8 @@ pub struct Renderer {
     front: Front,
     raster: Raster,
     compose: Compose,
+    /// Built when the first filmed frame comes.
+    film: Option<Box<FilmStage>>,
     target: Option<Target>,
     timing: Timing,
     /// The last reading and the splats of its frame.
@@ -153,6 +158,7 @@ impl Renderer {
             front: Front::new(context, &settings.shaders, settings.packing, &residency)?,
             raster: Raster::new(context, &settings.shaders, method)?,
             compose: Compose::new(context, &settings.shaders)?,
+            film: None,
             target: None,
             timing: Timing::new(&context.device, &context.queue),
             stats: Stats::default(),
@@ -209,7 +215,7 @@ impl Renderer {
         if let Some(reading) = self.timing.take(&context.device, false)? {
             self.learn(reading);
         }
-        self.submit(context, frame, size, Some((target, format)))?;
+        self.submit(context, frame, size, Some((target, format)), false)?;
         Ok(self.stats.clone())
     }
 
@@ -224,24 +230,66 @@ impl Renderer {
         frame: &Frame,
         size: [u32; 2],
     ) -> Result<(Picture, Stats), Error> {
-        let output = context.device.create_texture(&wgpu::TextureDescriptor {
-            label: Some("picture"),
-            size: wgpu::Extent3d {
-                width: size[0],
-                height: size[1],
-                depth_or_array_layers: 1,
-            },
-            mip_level_count: 1,
-            sample_count: 1,
-            dimension: wgpu::TextureDimension::D2,
-            format: PICTURE_FORMAT,
-            usage: wgpu::TextureUsages::RENDER_ATTACHMENT
-                | wgpu::TextureUsages::STORAGE_BINDING
-                | wgpu::TextureUsages::COPY_SRC,
-            view_formats: &[],
-        });
+        let output = picture_texture(context, size);
         let view = output.create_view(&Default::default());
-        self.draw_until_it_fits(context, frame, size, Some((&view, PICTURE_FORMAT)))?;
+        self.draw_until_it_fits(context, frame, size, Some((&view, PICTURE_FORMAT)), false)?;
+        let rgba = read_texture(context, &output, 4)?;
+        Ok((Picture { size, rgba }, self.stats.clone()))
+    }
+
+    /// Films `frame` by brute force: every instant of `exposed` is rendered whole, and each row of the
+    /// picture is the mean of those in which it was open. `exposed` holds at equal distances from f = -1
+    /// to f = 1 what there is to see (`frame.film` says how long that takes); each goes through the lens
+    /// at a place of its own.
+    ///
+    /// # Errors
+    /// As [`Renderer::picture`]; a frame that is not filmed.
+    pub fn reference_film(
+        &mut self,
+        context: &Context,
+        frame: &Frame,
+        size: [u32; 2],
+        exposed: &[Frame],
+    ) -> Result<(Picture, Stats), Error> {
+        let Some(film) = frame.film.as_deref() else {
+            return Err(Error::Device("this frame is not filmed".to_owned()));
+        };
+        let mut stage = match self.film.take() {
+            Some(stage) => stage,
+            None => Box::new(FilmStage::new(
+                context,
+                &self.settings.shaders,
+                self.method,
+            )?),
+        };
+        stage.prepare(context, frame, film, size, self.method);
+        stage.clear_light(context, size);
+        let count = exposed.len();
+        for (k, instant) in exposed.iter().enumerate() {
+            let mut instant = instant.clone();
+            let lens_m = lens_place(k, film.aperture_m);
+            let across = instant.camera.rotation * Vec3::new(lens_m.x, -lens_m.y, 0.0);
+            instant.camera.position += across;
+            instant.film = frame.film.clone();
+            self.draw_until_it_fits(context, &instant, size, None, true)?;
+            let step_f = 2.0 / (count.max(2) - 1) as f32;
+            let uniform = InstantUniform {
+                f: if count > 1 {
+                    k as f32 * step_f - 1.0
+                } else {
+                    0.0
+                },
+                half_step_f: 0.5 * step_f,
+                lens_m: lens_m.to_array(),
+            };
+            if let Some(target) = &self.target {
+                stage.expose(context, uniform, target);
+            }
+        }
+        let output = picture_texture(context, size);
+        let view = output.create_view(&Default::default());
+        stage.develop(context, film, (&view, PICTURE_FORMAT));
+        self.film = Some(stage);
         let rgba = read_texture(context, &output, 4)?;
         Ok((Picture { size, rgba }, self.stats.clone()))
     }
@@ -256,7 +304,7 @@ impl Renderer {
         frame: &Frame,
         size: [u32; 2],
     ) -> Result<Layers, Error> {
-        self.draw_until_it_fits(context, frame, size, None)?;
+        self.draw_until_it_fits(context, frame, size, None, false)?;
         let no_depth = || Error::Device("this renderer was built without depth".to_owned());
         let target = self.target.as_ref().ok_or_else(no_depth)?;
         let colour = read_floats(context, &target.colour)?;
@@ -292,7 +340,12 @@ impl Renderer {
         )?;
         let raster = Raster::new(context, shaders, self.method)?;
         let compose = Compose::new(context, shaders)?;
+        let film = match &self.film {
+            Some(_) => Some(Box::new(FilmStage::new(context, shaders, self.method)?)),
+            None => None,
+        };
         pipelines_built(scope)?;
+        self.film = film;
         self.front.set_pipelines(front);
         self.raster = raster;
         self.compose = compose;
@@ -334,7 +387,7 @@ impl Renderer {
     ) -> Result<Vec<Vec<Touch>>, Error> {
         // Earlier questions are not answered here, and this frame's survivors have to fit.
         self.front.pick.take(context, self.pictures, true)?;
-        self.draw_until_it_fits(context, frame, size, None)?;
+        self.draw_until_it_fits(context, frame, size, None, false)?;
         let mut plan = self.front.plan(context, &mut self.residency, frame, size)?;
         let mut found = Vec::with_capacity(pixels.len());
         for at in pixels {
@@ -369,7 +422,7 @@ impl Renderer {
         frame: &Frame,
     ) -> Result<Vec<Vec<(Vec3, Quat)>>, Error> {
         let size = [16, 16];
-        self.draw_until_it_fits(context, frame, size, None)?;
+        self.draw_until_it_fits(context, frame, size, None, false)?;
         let plan = self.front.plan(context, &mut self.residency, frame, size)?;
         let mut draws = Vec::new();
         for slot in plan.places().iter().filter(|p| p.page == 0) {
@@ -401,6 +454,7 @@ impl Renderer {
         frame: &Frame,
         size: [u32; 2],
         output: Option<(&wgpu::TextureView, wgpu::TextureFormat)>,
+        exposes: bool,
     ) -> Result<(), Error> {
         // An earlier frame's reading must not be taken for this one's.
         if let Some(reading) = self.timing.take(&context.device, true)? {
@@ -408,7 +462,7 @@ impl Renderer {
         }
         // Survivors grow once, then pairs once; a third round draws.
         for _ in 0..3 {
-            self.submit(context, frame, size, output)?;
+            self.submit(context, frame, size, output, exposes)?;
             let Some(reading) = self.timing.take(&context.device, true)? else {
                 return Ok(());
             };
@@ -436,22 +490,45 @@ impl Renderer {
         self.wanted = reading.counters;
     }
 
+    /// With `exposes`, a filmed frame is drawn as one instant of a reference film: wide, unfilmed.
     fn submit(
         &mut self,
         context: &Context,
         frame: &Frame,
         size: [u32; 2],
         output: Option<(&wgpu::TextureView, wgpu::TextureFormat)>,
+        exposes: bool,
     ) -> Result<(), Error> {
         let scope = context
             .device
             .push_error_scope(wgpu::ErrorFilter::OutOfMemory);
-        let fits = self.target.as_ref().is_some_and(|t| t.size_px == size);
-        if !fits {
-            self.target = None;
-            self.target = Some(Target::new(context, self.method, size, self.settings.depth));
+        let film = frame.film.as_deref().filter(|_| !exposes);
+        // What is drawn of a filmed frame is larger than its picture, and is drawn into layers.
+        let (wide, drawn_px, margin_px) = match frame.film.as_deref() {
+            Some(film) => (
+                Some(Frame {
+                    camera: film.wide_camera(&frame.camera, size),
+                    ..frame.clone()
+                }),
+                film.wide_size(size),
+                film.margin_px(size),
+            ),
+            None => (None, size, [0, 0]),
+        };
+        let drawn = wide.as_ref().unwrap_or(frame);
+        if film.is_some() && self.film.is_none() {
+            let stage = FilmStage::new(context, &self.settings.shaders, self.method)?;
+            self.film = Some(Box::new(stage));
         }
-        let mut plan = self.front.plan(context, &mut self.residency, frame, size)?;
+        let fits = self.target.as_ref().is_some_and(|t| t.size_px == drawn_px);
+        if film.is_none() && !fits {
+            self.target = None;
+            let depth = self.settings.depth;
+            self.target = Some(Target::new(context, self.method, drawn_px, depth));
+        }
+        let mut plan = self
+            .front
+            .plan(context, &mut self.residency, drawn, drawn_px)?;
         self.stats.count = plan.count;
         self.front
             .grow_records(context, &plan, self.wanted.visible_total)?;
@@ -461,13 +538,14 @@ impl Renderer {
         plan.view.depth_bits = self.raster.depth_bits(&plan.view);
         let pick_at = self.pick_at.filter(|at| at[0] < size[0] && at[1] < size[1]);
         if let Some(at) = pick_at {
+            let at = [at[0] + margin_px[0], at[1] + margin_px[1]];
             plan.view.pick_px = at.map(|v| v as f32 + 0.5);
         }
         let mut encoder = context.device.create_command_encoder(&Default::default());
         self.front.record(
             context,
             &mut self.residency,
-            frame,
+            drawn,
             &mut plan,
             &mut encoder,
             &mut self.timing,
@@ -476,32 +554,44 @@ impl Renderer {
         if self.raster.grow_pairs(context, &self.front, 0)? {
             plan.view.pair_capacity = self.raster.pair_capacity();
         }
-        let Some(target) = &self.target else {
-            return Ok(());
-        };
-        self.raster.record(
-            context,
-            &self.front,
-            &plan.view,
-            target,
-            &mut encoder,
-            &mut self.timing,
-        )?;
-        if let Some((view, format)) = output {
-            self.compose.record(
+        if let (Some(film), Some(stage)) = (film, &mut self.film) {
+            let is_split = stage.prepare(context, frame, film, size, self.method);
+            stage.record(
                 context,
-                target,
-                frame.background,
-                view,
-                format,
+                &self.front,
+                &mut self.raster,
+                &plan.view,
+                film,
+                is_split,
+                output,
                 &mut encoder,
-            );
-            self.timing.mark(&mut encoder, "compose");
+                &mut self.timing,
+            )?;
+        } else if let Some(target) = &self.target {
+            self.raster.record(
+                context,
+                &self.front,
+                &plan.view,
+                target,
+                &mut encoder,
+                &mut self.timing,
+            )?;
+            if let Some((view, format)) = output {
+                self.compose.record(
+                    context,
+                    target,
+                    frame.background,
+                    view,
+                    format,
+                    &mut encoder,
+                );
+                self.timing.mark(&mut encoder, "compose");
+            }
         }
         if pick_at.is_some() {
             let residency = &mut self.residency;
             self.front
-                .record_pick(context, residency, frame, &plan, &mut encoder)?;
+                .record_pick(context, residency, drawn, &plan, &mut encoder)?;
             self.timing.mark(&mut encoder, "pick");
         }
         let reads = self.timing.end(&mut encoder, &self.front.counters);
@@ -516,6 +606,35 @@ impl Renderer {
             None => Ok(()),
         }
     }
+}
+
+/// Where instant `k` of a reference film goes through a lens of this opening, metres: a sequence that
+/// fills the disc evenly in each stretch of it, so that every row has its share.
+fn lens_place(k: usize, aperture_m: f32) -> Vec2 {
+    let k = k as f64 + 0.5;
+    // The two-dimensional golden ratio's powers (Roberts, "The R2 sequence", 2018).
+    let radius = 0.5 * f64::from(aperture_m) * (k * 0.754_877_666_246_692_8).fract().sqrt();
+    let angle = std::f64::consts::TAU * (k * 0.569_840_290_998_053_3).fract();
+    Vec2::new((radius * angle.cos()) as f32, (radius * angle.sin()) as f32)
+}
+
+fn picture_texture(context: &Context, size: [u32; 2]) -> wgpu::Texture {
+    context.device.create_texture(&wgpu::TextureDescriptor {
+        label: Some("picture"),
+        size: wgpu::Extent3d {
+            width: size[0],
+            height: size[1],
+            depth_or_array_layers: 1,
+        },
+        mip_level_count: 1,
+        sample_count: 1,
+        dimension: wgpu::TextureDimension::D2,
+        format: PICTURE_FORMAT,
+        usage: wgpu::TextureUsages::RENDER_ATTACHMENT
+            | wgpu::TextureUsages::STORAGE_BINDING
+            | wgpu::TextureUsages::COPY_SRC,
+        view_formats: &[],
+    })
 }
 
 const PICTURE_FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;

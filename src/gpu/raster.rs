@@ -68,7 +68,7 @@ const TILE_COLOUR: wgpu::TextureFormat = wgpu::TextureFormat::Rgba32Float;
 const TILE_DEPTH: wgpu::TextureFormat = wgpu::TextureFormat::Rg32Float;
 
 /// f32 where it can be blended: f16 keeps 11 bits, and a hundred blends cost two of them.
-fn quad_format(context: &Context) -> wgpu::TextureFormat {
+pub fn quad_format(context: &Context) -> wgpu::TextureFormat {
     if context
         .device
         .features()
@@ -154,12 +154,31 @@ impl Raster {
         encoder: &mut wgpu::CommandEncoder,
         timing: &mut Timing,
     ) -> Result<(), Error> {
+        self.record_lists(context, front, view, encoder, timing)?;
         match self {
             Self::Quads(quads) => quads.record(context, front, target, encoder),
-            Self::Tiles(tiles) => tiles.record(context, front, view, target, encoder, timing)?,
+            Self::Tiles(tiles) => tiles.record(context, front, view, target, encoder)?,
         }
         timing.mark(encoder, "raster");
         Ok(())
+    }
+
+    /// Records what comes before pixels: for tiles the sorted list of each; quads need nothing.
+    ///
+    /// # Errors
+    /// The sort library refused.
+    pub fn record_lists(
+        &mut self,
+        context: &Context,
+        front: &Front,
+        view: &View,
+        encoder: &mut wgpu::CommandEncoder,
+        timing: &mut Timing,
+    ) -> Result<(), Error> {
+        match self {
+            Self::Quads(_) => Ok(()),
+            Self::Tiles(tiles) => tiles.record_lists(context, front, view, encoder, timing),
+        }
     }
 }
 
@@ -188,51 +207,13 @@ impl Quads {
             wgpu::ShaderStages::VERTEX,
             &[Kind::Read; 5],
         );
-        let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-            label: Some("quads"),
-            bind_group_layouts: &[Some(&view_layout), Some(&records)],
-            ..Default::default()
-        });
-        // Nearest first, each under what is there: dst += (1 - dst.a) src.
-        let under = wgpu::BlendComponent {
-            src_factor: wgpu::BlendFactor::OneMinusDstAlpha,
-            dst_factor: wgpu::BlendFactor::One,
-            operation: wgpu::BlendOperation::Add,
-        };
-        let target = Some(wgpu::ColorTargetState {
-            format: quad_format(context),
-            blend: Some(wgpu::BlendState {
-                color: under,
-                alpha: under,
-            }),
-            write_mask: wgpu::ColorWrites::ALL,
-        });
-        let pipeline = |entry, targets: &[Option<wgpu::ColorTargetState>]| {
-            device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
-                label: Some(entry),
-                layout: Some(&pipeline_layout),
-                vertex: wgpu::VertexState {
-                    module: &module,
-                    entry_point: Some("corner"),
-                    compilation_options: Default::default(),
-                    buffers: &[],
-                },
-                primitive: wgpu::PrimitiveState::default(),
-                depth_stencil: None,
-                multisample: wgpu::MultisampleState::default(),
-                fragment: Some(wgpu::FragmentState {
-                    module: &module,
-                    entry_point: Some(entry),
-                    compilation_options: Default::default(),
-                    targets,
-                }),
-                multiview_mask: None,
-                cache: None,
-            })
-        };
+        let format = quad_format(context);
+        let layouts = [&view_layout, &records];
+        let pipeline =
+            |entry, targets| quads_pipeline(device, &module, entry, &layouts, format, targets);
         Ok(Self {
-            colour: pipeline("blend_colour", std::slice::from_ref(&target)),
-            colour_and_depth: pipeline("blend_colour_and_depth", &[target.clone(), target]),
+            colour: pipeline("blend_colour", 1),
+            colour_and_depth: pipeline("blend_colour_and_depth", 2),
             view_layout,
             layout: records,
         })
@@ -246,37 +227,16 @@ impl Quads {
         encoder: &mut wgpu::CommandEncoder,
     ) {
         let device = &context.device;
-        let view = bind(device, &self.view_layout, &[view_uniform(front)]);
-        let records = bind(
-            device,
-            &self.layout,
-            &[
-                front.records.order.as_entire_binding(),
-                front.records.shape.as_entire_binding(),
-                front.records.form.as_entire_binding(),
-                front.records.colour.as_entire_binding(),
-                front.counters.as_entire_binding(),
-            ],
-        );
+        let view = bind(device, &self.view_layout, &[front.view()]);
+        let records = bind(device, &self.layout, &quad_records(front));
         let colour = target.colour.create_view(&Default::default());
         let depth = target
             .depth
             .as_ref()
             .map(|d| d.create_view(&Default::default()));
-        let clear = |view| {
-            Some(wgpu::RenderPassColorAttachment {
-                view,
-                depth_slice: None,
-                resolve_target: None,
-                ops: wgpu::Operations {
-                    load: wgpu::LoadOp::Clear(wgpu::Color::TRANSPARENT),
-                    store: wgpu::StoreOp::Store,
-                },
-            })
-        };
         let attachments: Vec<_> = std::iter::once(&colour)
             .chain(depth.as_ref())
-            .map(clear)
+            .map(cleared)
             .collect();
         let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
             label: Some("raster"),
@@ -292,6 +252,82 @@ impl Quads {
         pass.set_bind_group(1, &records, &[]);
         pass.draw_indirect(front.arguments(), 0);
     }
+}
+
+/// A pipeline that blends splats into `count` targets, nearest first, each under what is there:
+/// dst += (1 - dst.a) src.
+pub fn quads_pipeline(
+    device: &wgpu::Device,
+    module: &wgpu::ShaderModule,
+    entry: &str,
+    layouts: &[&wgpu::BindGroupLayout],
+    format: wgpu::TextureFormat,
+    count: usize,
+) -> wgpu::RenderPipeline {
+    let groups: Vec<_> = layouts.iter().copied().map(Some).collect();
+    let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+        label: Some(entry),
+        bind_group_layouts: &groups,
+        ..Default::default()
+    });
+    let under = wgpu::BlendComponent {
+        src_factor: wgpu::BlendFactor::OneMinusDstAlpha,
+        dst_factor: wgpu::BlendFactor::One,
+        operation: wgpu::BlendOperation::Add,
+    };
+    let target = Some(wgpu::ColorTargetState {
+        format,
+        blend: Some(wgpu::BlendState {
+            color: under,
+            alpha: under,
+        }),
+        write_mask: wgpu::ColorWrites::ALL,
+    });
+    device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
+        label: Some(entry),
+        layout: Some(&layout),
+        vertex: wgpu::VertexState {
+            module,
+            entry_point: Some("corner"),
+            compilation_options: Default::default(),
+            buffers: &[],
+        },
+        primitive: wgpu::PrimitiveState::default(),
+        depth_stencil: None,
+        multisample: wgpu::MultisampleState::default(),
+        fragment: Some(wgpu::FragmentState {
+            module,
+            entry_point: Some(entry),
+            compilation_options: Default::default(),
+            targets: &vec![target; count],
+        }),
+        multiview_mask: None,
+        cache: None,
+    })
+}
+
+/// What the vertices of splats read.
+pub fn quad_records(front: &Front) -> [wgpu::BindingResource<'_>; 5] {
+    [
+        front.records.order.as_entire_binding(),
+        front.records.shape.as_entire_binding(),
+        front.records.form.as_entire_binding(),
+        front.records.colour.as_entire_binding(),
+        front.counters.as_entire_binding(),
+    ]
+}
+
+/// A target that starts empty.
+pub fn cleared(view: &wgpu::TextureView) -> Option<wgpu::RenderPassColorAttachment<'_>> {
+    Some(wgpu::RenderPassColorAttachment {
+        view,
+        depth_slice: None,
+        resolve_target: None,
+        ops: wgpu::Operations {
+            load: wgpu::LoadOp::Clear(wgpu::Color::TRANSPARENT),
+            store: wgpu::StoreOp::Store,
+        },
+    })
 }
 
 /// Buffers whose size follows the number of pairs.
@@ -453,12 +489,22 @@ impl Tiles {
         Ok(true)
     }
 
-    fn record(
+    /// What the kernels that walk the lists read.
+    pub fn lists<'a>(&'a self, front: &'a Front) -> [wgpu::BindingResource<'a>; 5] {
+        [
+            self.tile_ranges.as_entire_binding(),
+            self.pairs.values.as_entire_binding(),
+            front.records.shape.as_entire_binding(),
+            front.records.form.as_entire_binding(),
+            front.records.colour.as_entire_binding(),
+        ]
+    }
+
+    fn record_lists(
         &mut self,
         context: &Context,
         front: &Front,
         view: &View,
-        target: &Target,
         encoder: &mut wgpu::CommandEncoder,
         timing: &mut Timing,
     ) -> Result<(), Error> {
@@ -471,7 +517,7 @@ impl Tiles {
         }
         let whole = wgpu::Buffer::as_entire_binding;
         let (records, pairs) = (&front.records, &self.pairs);
-        let group_view = bind(device, &self.view_layout, &[view_uniform(front)]);
+        let group_view = bind(device, &self.view_layout, &[front.view()]);
         let group_emit = bind(
             device,
             &self.emit_layout,
@@ -507,25 +553,6 @@ impl Tiles {
                 whole(&records.shape),
             ],
         );
-        let colour = target.colour.create_view(&Default::default());
-        let depth = target
-            .depth
-            .as_ref()
-            .ok_or_else(|| Error::Device("tiles draw depth, and no target was given".to_owned()))?
-            .create_view(&Default::default());
-        let group_raster = bind(
-            device,
-            &self.raster_layout,
-            &[
-                whole(&self.tile_ranges),
-                whole(&pairs.values),
-                whole(&records.shape),
-                whole(&records.form),
-                whole(&records.colour),
-                wgpu::BindingResource::TextureView(&colour),
-                wgpu::BindingResource::TextureView(&depth),
-            ],
-        );
         {
             let mut pass = encoder.begin_compute_pass(&Default::default());
             pass.set_bind_group(0, &group_view, &[]);
@@ -555,6 +582,32 @@ impl Tiles {
         pass.set_bind_group(1, &group_ranges, &[]);
         pass.set_pipeline(&self.ranges);
         pass.dispatch_workgroups_indirect(front.arguments(), PAIR_DISPATCH);
+        Ok(())
+    }
+
+    fn record(
+        &self,
+        context: &Context,
+        front: &Front,
+        view: &View,
+        target: &Target,
+        encoder: &mut wgpu::CommandEncoder,
+    ) -> Result<(), Error> {
+        let device = &context.device;
+        let [across, down] = view.tile_count;
+        let colour = target.colour.create_view(&Default::default());
+        let depth = target
+            .depth
+            .as_ref()
+            .ok_or_else(|| Error::Device("tiles draw depth, and no target was given".to_owned()))?
+            .create_view(&Default::default());
+        let mut resources = self.lists(front).to_vec();
+        resources.push(wgpu::BindingResource::TextureView(&colour));
+        resources.push(wgpu::BindingResource::TextureView(&depth));
+        let group_view = bind(device, &self.view_layout, &[front.view()]);
+        let group_raster = bind(device, &self.raster_layout, &resources);
+        let mut pass = encoder.begin_compute_pass(&Default::default());
+        pass.set_bind_group(0, &group_view, &[]);
         pass.set_bind_group(1, &group_raster, &[]);
         pass.set_pipeline(&self.raster);
         pass.dispatch_workgroups(across, down, 1);
@@ -573,15 +626,6 @@ impl Pairs {
             block_capacity: blocks,
         }
     }
-}
-
-/// The first bytes of the front end's uniform buffer: the `View`.
-fn view_uniform(front: &Front) -> wgpu::BindingResource<'_> {
-    wgpu::BindingResource::Buffer(wgpu::BufferBinding {
-        buffer: front.uniforms(),
-        offset: 0,
-        size: std::num::NonZeroU64::new(size_of::<View>() as u64),
-    })
 }
 
 #[cfg(test)]

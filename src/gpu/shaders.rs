@@ -34,6 +34,19 @@ embedded![
     "compose.wgsl",
     "compose_store.wgsl",
     "pick.wgsl",
+    "shared/film.wgsl",
+    "shared/film_layers.wgsl",
+    "film_depth.wgsl",
+    "film_split.wgsl",
+    "film_tiles.wgsl",
+    "film_quads.wgsl",
+    "film_resolve.wgsl",
+    "film_proxy.wgsl",
+    "film_near.wgsl",
+    "film.wgsl",
+    "film_exposure.wgsl",
+    "finish.wgsl",
+    "blit.wgsl",
 ];
 
 /// WGSL texts by file name. The default is the embedded set.

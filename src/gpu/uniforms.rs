@@ -1,10 +1,11 @@
 //! Rust mirrors of the structs in `shaders/shared/types.wgsl`. A test compares the layouts.
 
 use crate::camera::{Camera, NEAR_M};
-use crate::frame::SplatDraw;
+use crate::film::{Depth, Film, PLANES_MAX, Path, TAPS_MAX, TAPS_MIN};
+use crate::frame::{Frame, SplatDraw};
 use crate::scene::edit::{self, EDITS_MAX, Solid};
 use bytemuck::{Pod, Zeroable};
-use glam::{Mat3, Vec3};
+use glam::{DVec3, Mat3, Vec3};
 
 /// Width and height of a tile, px.
 pub const TILE_PX: u32 = 16;
@@ -192,6 +193,161 @@ impl Page {
     }
 }
 
+/// `Film` in WGSL.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub struct FilmUniform {
+    /// Rotation vector per f.
+    pub turn_1: [f32; 3],
+    /// Exposure in units of f.
+    pub exposure_f: f32,
+    /// Rotation vector per f².
+    pub turn_2: [f32; 3],
+    /// px
+    pub focal_px: f32,
+    /// Metres per f.
+    pub shift_1: [f32; 3],
+    /// metres
+    pub aperture_m: f32,
+    /// Metres per f².
+    pub shift_2: [f32; 3],
+    /// Inverse metres.
+    pub focus_w: f32,
+    /// RGBA, display space.
+    pub background: [f32; 4],
+    /// Per f and f².
+    pub zoom: [f32; 2],
+    /// Direction times readout in units of f.
+    pub readout_f: [f32; 2],
+    /// px
+    pub size_px: [f32; 2],
+    /// px
+    pub margin_px: [f32; 2],
+    /// Factors.
+    pub balance: [f32; 3],
+    /// Of slopes, per squared half diagonal.
+    pub distortion: f32,
+    /// Share.
+    pub halation_strength: f32,
+    /// Linear level.
+    pub halation_threshold: f32,
+    /// px of the glow's picture.
+    pub halation_sigma_px: f32,
+    /// Share.
+    pub aberration: f32,
+    /// Of (1 + falloff r²)^-2.
+    pub falloff: f32,
+    /// Share of the difference to the neighbours.
+    pub sharpen: f32,
+    /// Linear level below white.
+    pub shoulder: f32,
+    /// Variance per linear level.
+    pub noise_shot: f32,
+    /// Variance.
+    pub noise_read: f32,
+    /// px m
+    pub reach_px_m: f32,
+    /// px of the half-size picture.
+    pub split_reach_px: u32,
+    /// Of the noise.
+    pub seed: u32,
+    /// 0 or 1
+    pub jitter: u32,
+    /// Entries of `planes` in use.
+    pub plane_count: u32,
+    /// Fewest taps of a pixel that moves.
+    pub taps_min: u32,
+    /// Most taps.
+    pub taps_max: u32,
+    /// View-space normal, and the lens's distance from the plane along it.
+    pub planes: [[f32; 4]; PLANES_MAX],
+}
+
+/// Splits reach no farther from their edges, px of the half-size picture.
+const SPLIT_REACH_MAX_PX: f64 = 16.0;
+/// Things nearer to the lens than this may lose the outermost part of their split, metres.
+const SPLIT_NEAR_M: f64 = 0.35;
+/// Nothing is worth splitting that moves less, px; as MOVE_MIN_PX in film_split.wgsl.
+const SPLIT_MOVE_MIN_PX: f64 = 0.3;
+/// How much smaller the glow's picture is.
+const GLOW_SHRINK: f32 = 8.0;
+
+impl FilmUniform {
+    /// The numbers of `film` for a picture of `size`, whose camera takes `path`.
+    pub fn new(frame: &Frame, film: &Film, path: &Path, size: [u32; 2]) -> Self {
+        let lens = frame.camera.intrinsics(size);
+        let focal_px = f64::from(lens.focal_px.y);
+        let f32s = |v: DVec3| v.as_vec3().to_array();
+        let reach_px_m = focal_px * (path.reach_m() + 0.5 * f64::from(film.aperture_m));
+        let near_px = reach_px_m / SPLIT_NEAR_M;
+        let split_reach_px = if film.depth == Depth::TwoLayers && near_px > SPLIT_MOVE_MIN_PX {
+            (0.5 * near_px + 2.0).ceil().min(SPLIT_REACH_MAX_PX) as u32
+        } else {
+            0
+        };
+        let view_from_world = frame.camera.view_from_world();
+        let mut planes = [[0.0; 4]; PLANES_MAX];
+        for (slot, plane) in planes.iter_mut().zip(&film.planes) {
+            let distance_m = (frame.camera.position - plane.point).dot(plane.normal);
+            *slot = (view_from_world * plane.normal)
+                .extend(distance_m)
+                .to_array();
+        }
+        let readout_f = film.readout.direction() * film.readout_f() as f32;
+        Self {
+            turn_1: f32s(path.turn[0]),
+            exposure_f: film.exposure_f() as f32,
+            turn_2: f32s(path.turn[1]),
+            focal_px: focal_px as f32,
+            shift_1: f32s(path.shift_m[0]),
+            aperture_m: film.aperture_m,
+            shift_2: f32s(path.shift_m[1]),
+            focus_w: 1.0 / film.focus_m,
+            background: frame.background,
+            zoom: path.zoom.map(|v| v as f32),
+            readout_f: readout_f.to_array(),
+            size_px: size.map(|v| v as f32),
+            margin_px: film.margin_px(size).map(|v| v as f32),
+            balance: film.balance.map(|v| v * film.gain),
+            distortion: film.distortion,
+            halation_strength: film.halation.strength,
+            halation_threshold: film.halation.threshold,
+            halation_sigma_px: (film.halation.radius * size[1] as f32 / GLOW_SHRINK).max(0.3),
+            aberration: film.aberration,
+            // The corner, at r = 1, keeps 1 - falloff.
+            falloff: (1.0 - film.falloff).max(0.01).sqrt().recip() - 1.0,
+            sharpen: film.sharpen,
+            shoulder: film.shoulder,
+            noise_shot: film.noise_shot,
+            noise_read: film.noise_read,
+            reach_px_m: if split_reach_px > 0 {
+                reach_px_m as f32
+            } else {
+                0.0
+            },
+            split_reach_px,
+            seed: film.noise_seed(frame.t_s),
+            jitter: u32::from(film.jitter),
+            plane_count: film.planes.len().min(PLANES_MAX) as u32,
+            taps_min: TAPS_MIN,
+            taps_max: TAPS_MAX,
+            planes,
+        }
+    }
+}
+
+/// `Instant` in WGSL: one render of a reference film.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub struct InstantUniform {
+    /// -1 to 1
+    pub f: f32,
+    /// Half of the distance to the next instant, in units of f.
+    pub half_step_f: f32,
+    /// Where it went through the lens, metres, x right, y down.
+    pub lens_m: [f32; 2],
+}
+
 /// Where a struct's fields lie, for the test that compares them with WGSL's.
 #[derive(Debug)]
 pub struct StructLayout {
@@ -261,6 +417,51 @@ pub fn uniform_layouts() -> Vec<(&'static str, StructLayout)> {
                 opacity,
                 displace,
                 side,
+            }),
+        ),
+        (
+            "Film",
+            struct_layout!(FilmUniform {
+                turn_1,
+                exposure_f,
+                turn_2,
+                focal_px,
+                shift_1,
+                aperture_m,
+                shift_2,
+                focus_w,
+                background,
+                zoom,
+                readout_f,
+                size_px,
+                margin_px,
+                balance,
+                distortion,
+                halation_strength,
+                halation_threshold,
+                halation_sigma_px,
+                aberration,
+                falloff,
+                sharpen,
+                shoulder,
+                noise_shot,
+                noise_read,
+                reach_px_m,
+                split_reach_px,
+                seed,
+                jitter,
+                plane_count,
+                taps_min,
+                taps_max,
+                planes,
+            }),
+        ),
+        (
+            "Instant",
+            struct_layout!(InstantUniform {
+                f,
+                half_step_f,
+                lens_m,
             }),
         ),
     ]

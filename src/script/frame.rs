@@ -2,9 +2,11 @@
 //! what `step` and `event` get.
 
 use super::args;
+use super::film;
 use super::splats::{self, Cast, LOOK_FIELDS, SharedCast};
 use super::stage::Framing;
 use crate::camera::{Camera, FOV_DEFAULT_RAD};
+use crate::film::Film;
 use crate::frame::{BACKGROUND_DEFAULT, Event, Frame, Input, SplatDraw, Walker};
 use glam::{Quat, Vec2, Vec3};
 use mlua::{Error, Lua, Result, Table, Value};
@@ -17,6 +19,7 @@ const DRAWS_MAX: usize = 4096;
 pub(super) struct Defaults {
     pub camera: Option<Camera>,
     pub background: Option<[f32; 4]>,
+    pub film: Option<Box<Film>>,
 }
 
 /// The frame at `t_s` from what `frame` returned.
@@ -25,6 +28,7 @@ pub(super) fn from_lua(value: &Value, t_s: f64, defaults: &Defaults, cast: &Cast
     let mut frame = Frame {
         t_s,
         background: defaults.background.unwrap_or(BACKGROUND_DEFAULT),
+        film: defaults.film.clone(),
         ..Frame::default()
     };
     let mut camera = defaults.camera;
@@ -33,7 +37,7 @@ pub(super) fn from_lua(value: &Value, t_s: f64, defaults: &Defaults, cast: &Cast
         Value::Table(table) => {
             args::only_keys(
                 table,
-                &["camera", "background", "state", "draws", "walker"],
+                &["camera", "background", "state", "draws", "walker", "film"],
                 what,
             )?;
             match table.raw_get::<Value>("camera")? {
@@ -51,6 +55,10 @@ pub(super) fn from_lua(value: &Value, t_s: f64, defaults: &Defaults, cast: &Cast
             match table.raw_get::<Value>("walker")? {
                 Value::Nil => {}
                 value => frame.walker = Some(walker_of(&value)?),
+            }
+            match table.raw_get::<Value>("film")? {
+                Value::Nil => {}
+                value => frame.film = film::film_of(&value, "frame: film")?,
             }
             frame.draws = match table.raw_get::<Value>("draws")? {
                 Value::Nil => cast.visible(),

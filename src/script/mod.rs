@@ -25,6 +25,13 @@
 //!   the camera frames what is drawn.
 //! - `cues(from, to)`: returns nothing or a list of `{t =, kind =, ...}` with `from <= t < to`: what
 //!   happens in that time, such as footsteps. Pure: asked for any interval, in any order.
+//! - `beds()`: once a version, after `load`: returns a list of voices (see below) that are there from
+//!   the beginning, of any length; `t` is 0 where it is left out.
+//! - `voices(from, to)`: returns nothing or a list of voices with `from <= t < to`, none longer than
+//!   [`VOICE_S_MAX`]. Where the scene has no `step` it is pure and asked for whole seconds, in any
+//!   order; else for the time since it was asked last.
+//! - `ears(t)`: who hears: a camera's table (`fov` means nothing), with `wind` (m/s of air over the
+//!   microphone, 0) and `shake` (m/s² of the hands, 0). Without it the camera of `frame(t)` hears.
 //! - `event(e)`: with `kind`, `name`, `values` as in [`Event`], `x`, `y` for the first two values,
 //!   and `target`, a handle.
 //! - `on_unload() -> data`, and `on_reload(data)` in the next version, after its `load`.
@@ -39,7 +46,7 @@
 //!   rotations, sh, name]}` (buffers of f32, lists, or one value for all), `builder([n[, degree]])` with
 //!   `:add(position, scale, colour[, opacity[, facing[, along]]])`, `:sheet{points, across, count, ...}`
 //!   (a surface of splats: see below) and `:build([name])`, `texture(pixels, across)`,
-//!   `rig(handle, {bones, weights, shapes})`, all while loading; `framing([handle])`, `args`, `seed`,
+//!   `rig(handle, {bones, weights, shapes})`, `probe([handles[, {cell}]])`, all while loading; `framing([handle])`, `args`, `seed`,
 //!   `loop` (s or nil), `aspect` (of the first picture), `reduced_motion`.
 //! - Handles: `position`, `rotation`, `scale`, `tint`, `visible`, `pickable`; `name` and `count` to
 //!   read. Avatars also: `bones`, `shapes`, `states`, `manifest`, `asset_type` to read, `pivot`,
@@ -47,16 +54,35 @@
 //!   `:add_bone{...}` and `:add_shape{...}`. All: `:edit{...}` while loading.
 //! - Bones: `rotation`, `move`, `:turn(x, y, z)`; `name`, `parent`, `rest` to read.
 //! - Edits: `opacity`, `tint`, `displace`, `centre`, `rotation`, `soft_edge`, `inverted`, `enabled`.
+//! - Probes, of the splats as they stood when they were made (metres): `:look(position, direction, max)
+//!   -> distance or nil, r, g, b, seen`, where half of the light is gone, the colour of what was met
+//!   (add `(1 - seen)` times the background), and its share; `:ground(position) -> y or nil`;
+//!   `:clearance(foot[, low, high])`, to the next wall between two heights above the foot, at most 2;
+//!   `cell` and `count` to read.
 //! - `motion`: `ease(name, u)`, `bezier(x1, y1, x2, y2, u)`, `noise(x[, seed[, octaves]])`,
 //!   `spring{from, to, velocity, frequency, damping}:at(t)`, `spring_step(value, velocity, target,
 //!   frequency, damping, dt)`, `spline{p1, p2, ..., closed}` with `:at(u)`, `:tangent(u)`, `.length`,
 //!   `track(rate, count, function(t, i))` with `:at(t)`, `.duration`; `track(rate, buffer[, lanes])` of
 //!   little-endian f64, whose `:at(t)` returns a number for each lane.
+//! - `sound`, while loading: `clip(path)` (Ogg Vorbis, WAV, FLAC, MP3; fields `name`, `duration`,
+//!   `channels`), `bus(name, {gain_db, mic})` (`main` is there; `mic = false` is heard directly),
+//!   `mic(preset)` or `mic{preset, low_hz, high_hz, width, noise_db, wind_db, handling_db,
+//!   gain = {aim_db, boost_db, cut_db}, compressor = {threshold_db, ratio, makeup_db}}` (`phone`,
+//!   `old_phone`, `call`; `false`, as at first, is none), and `follow(clip)`, whose `:at(t)` returns
+//!   level (dBFS), centre of the spectrum (Hz), and the levels of what is low, middle and high.
+//! - A voice is a table: `t` (s); one of `noise` (`white`, `pink`, `brown`, `blue`, `violet`; -20 dBFS),
+//!   `clicks` (a second), `impulse = true`, `tone = {hz, partials}`, `clip` (a clip, or `{clip, from,
+//!   speed, loop}`), `grains = {clip, grain}`; `attack`, `hold`, `decay` (s; decay to -60 dB) before its
+//!   `filters`, a list of `{kind = "low_pass" | "high_pass" | "band_pass" | "peak" | "low_shelf" |
+//!   "high_shelf", hz, q, gain_db}` and `{kind = "modes", {hz, t60, gain_db}, ...}` one after the other;
+//!   `gain_db`, `levels` (`{{t, db}, ...}`, scene time), `wander = {depth_db, rate_hz}`; `position` (m)
+//!   with `reference` (m, 1) and `rolloff` (1), or `pan` (-1 to 1), or neither: all around; `fade_in`,
+//!   `fade_out`, `duration` (s), `bus`, `seed`.
 //! - `log.info`, `log.warn`, `log.error`, `print`.
 //! - `require('./x')` inside the scene, `require('@stage/x')` for the library in `scripts/`: `avatar`
-//!   (made of `states`, `ghost`, `blink`, `gaze`, `face`, `sphere_camera`), `walker` (made of
-//!   `walk_route`, `walk_pace`, `walk_gait`, `walk_attention`, `walk_head`), `orbit`, `shapes`, `light`, `paint`,
-//!   `street`.
+//!   (made of `states`, `ghost`, `blink`, `gaze`, `face`, `sphere_camera`, `avatar_sounds`, `speech`), `walker`
+//!   (made of `walk_route`, `walk_pace`, `walk_gait`, `walk_attention`, `walk_head`), `footsteps`, `beds`, `ears`,
+//!   `orbit`, `shapes`, `light`, `paint`, `street`.
 //!
 //! # Sheets
 //! `builder:sheet{points, across, count}` makes any number of splats on the surface that runs straight
@@ -78,17 +104,21 @@ mod body;
 mod budget;
 mod cues;
 mod edits;
+mod film;
 mod frame;
 mod log;
 mod modules;
 mod motion;
 mod plain;
+mod probe;
 mod quota;
 mod sheets;
+mod sound;
 mod splats;
 mod stage;
 mod vm;
 
+use crate::audio::{Clip, Listener, VoiceSpec};
 use crate::frame::{Cue, Event, Frame, Input};
 use crate::scene::{Body, Splats};
 use std::rc::Rc;
@@ -98,6 +128,7 @@ pub use budget::{
     CALL_INTERRUPTS_MAX, CALL_S_MAX, DETERMINISTIC_S_MAX, LOAD_INTERRUPTS_MAX, LOAD_S_MAX,
     MEMORY_BYTES_MAX,
 };
+pub use sound::{SoundPlan, VOICE_S_MAX};
 
 /// Steps a second of scene time.
 pub const STEP_HZ: u32 = 240;
@@ -115,13 +146,21 @@ pub trait Files {
     fn read(&self, path: &str) -> Result<Vec<u8>, String>;
 }
 
-/// Loads splat assets for scripts; implemented in `app` over `formats`, with a cache.
+/// Loads splat assets and sounds for scripts; implemented in `app` over `formats`, with a cache.
 pub trait Assets {
     /// `path` is relative to the scene; `level`/`axes` as in `formats::LoadOptions`.
     ///
     /// # Errors
     /// A sentence that names file and entry.
     fn splats(&self, path: &str, level: Option<u32>, axes: Option<&str>) -> Result<Asset, String>;
+
+    /// A sound file of the scene, decoded or ready to be.
+    ///
+    /// # Errors
+    /// A sentence that names the file; whoever has no sounds says so.
+    fn clip(&self, path: &str) -> Result<Arc<Clip>, String> {
+        Err(format!("{path}: no sounds are read here"))
+    }
 }
 
 /// A loaded splat file, or an avatar.
@@ -298,6 +337,35 @@ impl Script {
         match &self.scene.cues {
             Some(callback) => self.vm.cues(callback, from_s, to_s),
             None => Ok(Vec::new()),
+        }
+    }
+
+    /// What the scene has said of sound: buses, microphone, beds.
+    #[must_use]
+    pub fn sound(&self) -> SoundPlan {
+        self.vm.sound()
+    }
+
+    /// Voices that start at `from_s` or later and before `to_s`, script time; nothing where the scene
+    /// has no `voices`. As for [`Script::cues`], of intervals side by side each voice is in one.
+    ///
+    /// # Errors
+    /// As thrown by `voices`, or what is wrong with the list that it returned.
+    pub fn voices(&mut self, from_s: f64, to_s: f64) -> Result<Vec<VoiceSpec>, Error> {
+        match &self.scene.voices {
+            Some(callback) => self.vm.voices(callback, from_s, to_s),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Who hears at `t_s`, by the scene's `ears`; `None` where it has none: the camera hears.
+    ///
+    /// # Errors
+    /// As thrown by `ears`, or what is wrong with the table that it returned.
+    pub fn ears(&mut self, t_s: f64) -> Result<Option<Listener>, Error> {
+        match &self.scene.ears {
+            Some(callback) => self.vm.ears(callback, t_s).map(Some),
+            None => Ok(None),
         }
     }
 

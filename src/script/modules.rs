@@ -19,9 +19,14 @@ const SOURCE_BYTES_MAX: usize = 4 << 20;
 const STANDARD: &[(&str, &str)] = &[
     ("avatar", include_str!("../../scripts/avatar.luau")),
     (
+        "avatar_sounds",
+        include_str!("../../scripts/avatar_sounds.luau"),
+    ),
+    (
         "avatar_states",
         include_str!("../../scripts/avatar_states.luau"),
     ),
+    ("beds", include_str!("../../scripts/beds.luau")),
     ("blink", include_str!("../../scripts/blink.luau")),
     ("chance", include_str!("../../scripts/chance.luau")),
     ("character", include_str!("../../scripts/character.luau")),
@@ -30,13 +35,16 @@ const STANDARD: &[(&str, &str)] = &[
         include_str!("../../scripts/character_states.luau"),
     ),
     ("curves", include_str!("../../scripts/curves.luau")),
+    ("ears", include_str!("../../scripts/ears.luau")),
     ("face", include_str!("../../scripts/face.luau")),
+    ("footsteps", include_str!("../../scripts/footsteps.luau")),
     ("gaze", include_str!("../../scripts/gaze.luau")),
     ("ghost", include_str!("../../scripts/ghost.luau")),
     ("light", include_str!("../../scripts/light.luau")),
     ("orbit", include_str!("../../scripts/orbit.luau")),
     ("paint", include_str!("../../scripts/paint.luau")),
     ("shapes", include_str!("../../scripts/shapes.luau")),
+    ("speech", include_str!("../../scripts/speech.luau")),
     (
         "sphere_camera",
         include_str!("../../scripts/sphere_camera.luau"),

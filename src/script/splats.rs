@@ -12,6 +12,7 @@ use super::{Asset, args};
 use crate::frame::SplatDraw;
 use crate::scene::sh::SH_C0;
 use crate::scene::{Body, Bounds, Placement, Sheet, Splats, sheet};
+use crate::survey::Placed;
 use glam::{Mat3, Quat, Vec3};
 use mlua::{
     AnyUserData, Error, Lua, MetaMethod, Result, Table, UserData, UserDataFields, UserDataMethods,
@@ -51,6 +52,25 @@ impl Default for Look {
             tint: [1.0; 4],
             visible: true,
             pickable: false,
+        }
+    }
+}
+
+/// How an asset stands in space, for [`crate::survey`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Placing {
+    placement: Placement,
+    tint: [f32; 4],
+}
+
+impl Placing {
+    pub(super) fn placed<'a>(&self, splats: &'a Splats) -> Placed<'a> {
+        let [r, g, b, a] = self.tint;
+        Placed {
+            splats,
+            placement: self.placement,
+            tint: Vec3::new(r, g, b),
+            opacity: a,
         }
     }
 }
@@ -214,6 +234,25 @@ impl Cast {
         (0..self.members.len())
             .filter_map(|index| self.draw(index, &self.members[index].live.look))
             .collect()
+    }
+
+    /// How the assets `only` stand, or all visible ones.
+    pub(super) fn placings(&self, only: Option<&[usize]>) -> Vec<(Arc<Splats>, Placing)> {
+        let of = |member: &Member| {
+            let look = &member.live.look;
+            let placing = Placing {
+                placement: look.placement,
+                tint: look.tint,
+            };
+            (member.splats.clone(), placing)
+        };
+        match only {
+            Some(indices) => indices.iter().map(|i| of(&self.members[*i])).collect(),
+            None => {
+                let visible = self.members.iter().filter(|m| m.live.look.visible);
+                visible.map(of).collect()
+            }
+        }
     }
 
     /// The draw of an asset with a look; none when it cannot be seen.

@@ -1,6 +1,7 @@
 //! The `stage` table: what a scene is made of.
 
 use super::args;
+use super::probe::Probe;
 use super::sheets;
 use super::splats::{self, Builder, Cast, GENERATED_MAX};
 use super::vm::Host;
@@ -105,6 +106,11 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>, args_json: &serde_json::Value) -
         Ok(table)
     };
     stage.raw_set("framing", lua.create_function(framing)?)?;
+
+    let own = host.clone();
+    let probe =
+        move |lua: &Lua, (of, options): (Value, Value)| Probe::new(lua, &own, &of, &options);
+    stage.raw_set("probe", lua.create_function(probe)?)?;
     Ok(stage)
 }
 

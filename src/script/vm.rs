@@ -6,14 +6,16 @@
 //! being asked (t, step, event number), so that results depend on nothing else.
 
 use super::budget::{self, Budget, Kind};
+use super::film;
 use super::frame::{self as convert, Defaults};
 use super::modules::Modules;
 use super::quota::Quota;
 use super::splats::SharedCast;
 use super::{
-    Assets, Error, LoadError, STEP_HZ, Setup, args, blame, body, cues, log, motion, plain, sheets,
-    splats, stage,
+    Assets, Error, LoadError, STEP_HZ, Setup, SoundPlan, args, blame, body, cues, log, motion,
+    plain, probe, sheets, sound, splats, stage,
 };
+use crate::audio::{Listener, VoiceSpec};
 use crate::frame::{Cue, Event, Frame, Input};
 use crate::motion::noise::mix;
 use glam::Vec2;
@@ -47,17 +49,20 @@ const REMOVED: [(&str, &str); 12] = [
 ];
 
 /// Functions of a scene's table.
-const CALLBACKS: [&str; 7] = [
+const CALLBACKS: [&str; 10] = [
     "load",
     "step",
     "frame",
     "cues",
+    "beds",
+    "voices",
+    "ears",
     "event",
     "on_unload",
     "on_reload",
 ];
 /// Data of a scene's table that means something to the host.
-const FIELDS: [&str; 3] = ["duration", "background", "camera"];
+const FIELDS: [&str; 4] = ["duration", "background", "camera", "film"];
 
 /// What callbacks of the VM share. It holds no Lua value, or the VM would keep itself alive.
 pub(super) struct Host {
@@ -69,6 +74,10 @@ pub(super) struct Host {
     pub splats: Quota,
     /// Bytes of sheets and textures.
     pub sheets: Quota,
+    /// Cells that its probes may hold.
+    pub cells: Quota,
+    /// What the scene has said of sound.
+    pub sound: RefCell<SoundPlan>,
     pub seed: u64,
     pub loop_s: Option<f64>,
     pub aspect: f32,
@@ -133,6 +142,9 @@ pub(super) struct Scene {
     frame: Option<Function>,
     pub step: Option<Function>,
     pub cues: Option<Function>,
+    beds: Option<Function>,
+    pub voices: Option<Function>,
+    pub ears: Option<Function>,
     pub event: Option<Function>,
     pub on_unload: Option<Function>,
 }
@@ -155,6 +167,9 @@ enum Draw {
     Event(u64),
     Unload,
     Cues(f64),
+    Beds,
+    Voices(f64),
+    Ears(f64),
 }
 
 impl Vm {
@@ -166,6 +181,8 @@ impl Vm {
             cast: SharedCast::default(),
             splats: splats::quota(),
             sheets: sheets::quota(),
+            cells: probe::quota(),
+            sound: RefCell::default(),
             seed: setup.seed,
             loop_s: setup.loop_s,
             aspect: setup.aspect,
@@ -230,6 +247,7 @@ impl Vm {
         let motion = motion::table(&lua, &quota)?;
         motion.raw_set("track", prelude.raw_get::<Function>("track")?)?;
         globals.raw_set("motion", motion)?;
+        globals.raw_set("sound", sound::table(&lua, host)?)?;
         let (log_table, print) = log::globals(&lua, &sink)?;
         globals.raw_set("log", log_table)?;
         globals.raw_set("print", print)?;
@@ -280,7 +298,57 @@ impl Vm {
                 .map_err(|e| self.error_of(&e, Some(&on_reload)))?;
             self.enter(&on_reload, data)?;
         }
+        self.host.sound.borrow_mut().has_voices = scene.voices.is_some();
+        if let Some(beds) = &scene.beds {
+            let blamed = |e: mlua::Error| self.error_of(&e, Some(beds));
+            self.begin(Kind::Load, &Draw::Beds).map_err(blamed)?;
+            let returned = self.enter(beds, ())?;
+            let buses = self.host.sound.borrow().buses.clone();
+            let found = sound::beds_of(&returned, &buses).map_err(blamed)?;
+            self.host.sound.borrow_mut().beds = found;
+        }
         Ok(scene)
+    }
+
+    pub(super) fn sound(&self) -> SoundPlan {
+        self.host.sound.borrow().clone()
+    }
+
+    pub(super) fn voices(
+        &self,
+        callback: &Function,
+        from_s: f64,
+        to_s: f64,
+    ) -> std::result::Result<Vec<VoiceSpec>, Error> {
+        let blamed = |e: mlua::Error| self.error_of(&e, Some(callback));
+        let returned = self.ask(callback, &Draw::Voices(from_s), (from_s, to_s))?;
+        let buses = self.host.sound.borrow().buses.clone();
+        sound::voices_of(&returned, from_s, to_s, &buses).map_err(blamed)
+    }
+
+    pub(super) fn ears(
+        &self,
+        callback: &Function,
+        t_s: f64,
+    ) -> std::result::Result<Listener, Error> {
+        let returned = self.ask(callback, &Draw::Ears(t_s), t_s)?;
+        sound::ears_of(&self.lua, &returned).map_err(|e| self.error_of(&e, Some(callback)))
+    }
+
+    /// Calls something that is asked for a time; as for `frame`, what it does to handles is undone.
+    fn ask(
+        &self,
+        callback: &Function,
+        draw: &Draw,
+        arguments: impl mlua::IntoLuaMulti,
+    ) -> std::result::Result<Value, Error> {
+        self.begin(Kind::Call, draw)
+            .map_err(|e| self.error_of(&e, Some(callback)))?;
+        let cast = &self.host.cast;
+        let lives = cast.borrow().lives();
+        let result = self.enter(callback, arguments);
+        cast.borrow_mut().restore(lives);
+        result
     }
 
     pub(super) fn step(
@@ -346,15 +414,8 @@ impl Vm {
         from_s: f64,
         to_s: f64,
     ) -> std::result::Result<Vec<Cue>, Error> {
-        let blamed = |e: mlua::Error| self.error_of(&e, Some(callback));
-        self.begin(Kind::Call, &Draw::Cues(from_s))
-            .map_err(blamed)?;
-        // As for `frame`: what it does to handles is undone.
-        let cast = &self.host.cast;
-        let lives = cast.borrow().lives();
-        let result = self.enter(callback, (from_s, to_s));
-        cast.borrow_mut().restore(lives);
-        cues::from_lua(&result?, from_s, to_s).map_err(blamed)
+        let returned = self.ask(callback, &Draw::Cues(from_s), (from_s, to_s))?;
+        cues::from_lua(&returned, from_s, to_s).map_err(|e| self.error_of(&e, Some(callback)))
     }
 
     pub(super) fn unload(
@@ -393,6 +454,9 @@ impl Vm {
             Draw::Event(number) => (3, *number),
             Draw::Unload => (4, 0),
             Draw::Cues(from_s) => (5, from_s.to_bits()),
+            Draw::Beds => (6, 0),
+            Draw::Voices(from_s) => (7, from_s.to_bits()),
+            Draw::Ears(t_s) => (8, t_s.to_bits()),
         };
         self.host.budget.begin(kind);
         // Luau's generator takes 31 bits of seed.
@@ -639,6 +703,7 @@ fn scene_of(returned: &Value, sink: &log::Sink) -> Result<Parts> {
         Value::Nil => None,
         value => Some(args::positive(&value, "the scene's duration", "seconds")?),
     };
+    let film = film::film_of(&data("film")?, "film")?;
     let background = match data("background")? {
         Value::Nil => None,
         value => Some(args::colour(&value, "the scene's background", 1.0)?),
@@ -649,10 +714,17 @@ fn scene_of(returned: &Value, sink: &log::Sink) -> Result<Parts> {
     };
     let scene = Scene {
         duration_s,
-        defaults: Defaults { camera, background },
+        defaults: Defaults {
+            camera,
+            background,
+            film,
+        },
         frame: callback("frame")?,
         step: callback("step")?,
         cues: callback("cues")?,
+        beds: callback("beds")?,
+        voices: callback("voices")?,
+        ears: callback("ears")?,
         event: callback("event")?,
         on_unload: callback("on_unload")?,
     };

@@ -6,6 +6,7 @@ mod alloc;
 mod avatars;
 mod bodies;
 mod cli;
+mod film;
 mod formats;
 mod given;
 #[macro_use]
@@ -17,7 +18,9 @@ mod reload;
 mod script;
 mod sog_spz;
 mod sound;
+mod sounding;
 mod splattie;
+mod survey;
 mod tidy;
 mod twins;
 mod walk;

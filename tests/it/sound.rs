@@ -1173,7 +1173,7 @@ fn damaged_files_neither_panic_nor_hang() {
 
 /// A device that a test plays by hand.
 #[derive(Clone, Default)]
-struct Bench(Arc<Mutex<BenchState>>);
+pub struct Bench(Arc<Mutex<BenchState>>);
 
 #[derive(Default)]
 struct BenchState {
@@ -1207,20 +1207,20 @@ impl Playing for BenchPlaying {
 }
 
 impl Bench {
-    fn present() -> Self {
+    pub fn present() -> Self {
         let bench = Self::default();
         bench.0.lock().expect("no panic").is_there = true;
         bench
     }
 
     /// Takes samples as a sound card does.
-    fn take(&self, count: usize) -> Vec<Stereo> {
+    pub fn take(&self, count: usize) -> Vec<Stereo> {
         let mut state = self.0.lock().expect("no panic");
         let feed = state.feed.as_mut().expect("opened");
         (0..count).map(|_| feed.take()).collect()
     }
 
-    fn pull_out(&self) {
+    pub fn pull_out(&self) {
         let mut state = self.0.lock().expect("no panic");
         state.is_there = false;
         state.feed = None;
@@ -1229,13 +1229,13 @@ impl Bench {
         }
     }
 
-    fn plug_in(&self) {
+    pub fn plug_in(&self) {
         self.0.lock().expect("no panic").is_there = true;
     }
 }
 
 #[track_caller]
-fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_so() {
         assert!(begin.elapsed() < Duration::from_secs(20), "{what}");

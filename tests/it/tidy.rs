@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Modules by layer, lowest first. The binary (`main`, `cli`) is above all of them.
-const LAYERS: [&[&str]; 6] = [
+const LAYERS: [&[&str]; 7] = [
     &["camera", "motion"],
-    &["scene"],
+    &["scene", "film"],
     &["frame", "survey"],
-    &["formats", "script", "gpu", "reference", "audio"],
+    &["audio"],
+    &["formats", "script", "gpu", "reference"],
     &["editor", "kiosk"],
     &["app"],
 ];

@@ -1,0 +1,183 @@
+// Stage "film": every pixel over its own slice of time. Each tap asks where its ray was at that
+// instant, finds in the layers what it met, and the light of all taps is averaged.
+// Result: linear light, before exposure and sensor (finish.wgsl).
+// CPU twin: src/reference/film.rs. Joined with: shared/film.
+
+@group(0) @binding(0) var<storage, read> film: Film;
+@group(0) @binding(1) var front_in: texture_2d<f32>;
+@group(0) @binding(2) var back_in: texture_2d<f32>;
+@group(0) @binding(3) var depths_in: texture_2d<u32>;
+@group(0) @binding(4) var tiles_in: texture_2d<f32>;
+@group(0) @binding(5) var linear: sampler;
+@group(0) @binding(6) var light_out: texture_storage_2d<rgba16float, write>;
+
+// Parallax below this is not worth reading depth, px.
+const PARALLAX_MIN_PX: f32 = 0.25;
+// A tap is off by more than this only where it met nothing, px.
+const BESIDE_PX: f32 = 0.5;
+// Less than this of what lies behind is not looked for.
+const OPEN_MIN: f32 = 0.001;
+// Inverse depths this near to each other are those of one surface.
+const SAME_SHARE: f32 = 0.05;
+// Smears under this are one tap, px.
+const STILL_PX: f32 = 0.02;
+// Sampled by cubics below this, where a smear does not hide the softness of bilinear taps, px.
+const CUBIC_BELOW_PX: f32 = 4.0;
+// Taps that a disc out of focus needs, per square px of its box.
+const TAPS_PER_DISC_PX2: f32 = 0.6;
+
+struct Ray {
+    // Wide pixel of a thing endlessly far away, and by how many px it moves per inverse metre.
+    far_px: vec2<f32>,
+    step_px_m: vec2<f32>,
+}
+
+// As `Path::ray` of src/film.rs, in wide pixels.
+fn ray(slope: vec2<f32>, f: f32, lens_m: vec2<f32>) -> Ray {
+    let f2 = f * f;
+    let turn = f * film.turn_1 + f2 * film.turn_2;
+    let shift = f * film.shift_1 + f2 * film.shift_2;
+    let zoom = 1.0 + f * film.zoom.x + f2 * film.zoom.y;
+    let d = vec3<f32>(slope / zoom, 1.0);
+    let once = cross(turn, d);
+    let turned = d + once + 0.5 * cross(turn, once);
+    let seen = turned.xy / turned.z;
+    let step = shift.xy - shift.z * seen + lens_m;
+    let centre = film.margin_px + 0.5 * film.size_px;
+    return Ray((seen - lens_m * film.focus_w) * film.focal_px + centre, step * film.focal_px);
+}
+
+fn depths(at_px: vec2<f32>) -> vec2<f32> {
+    let size = vec2<i32>(textureDimensions(depths_in));
+    let at = clamp(vec2<i32>(floor(at_px)), vec2<i32>(0), size - 1);
+    return unpack2x16float(textureLoad(depths_in, at, 0).r);
+}
+
+// Catmull-Rom by five bilinear samples instead of sixteen reads.
+fn cubic(image: texture_2d<f32>, at_px: vec2<f32>, texel: vec2<f32>) -> vec4<f32> {
+    let base = floor(at_px - 0.5) + 0.5;
+    let along = at_px - base;
+    let wx = cubic_weights(along.x);
+    let wy = cubic_weights(along.y);
+    let middle = vec2<f32>(wx.y + wx.z, wy.y + wy.z);
+    let inner = (base + vec2<f32>(wx.z, wy.z) / middle) * texel;
+    let before = (base - 1.0) * texel;
+    let after = (base + 2.0) * texel;
+    var sum = textureSampleLevel(image, linear, inner, 0.0) * (middle.x * middle.y);
+    sum += textureSampleLevel(image, linear, vec2<f32>(before.x, inner.y), 0.0) * (wx.x * middle.y);
+    sum += textureSampleLevel(image, linear, vec2<f32>(after.x, inner.y), 0.0) * (wx.w * middle.y);
+    sum += textureSampleLevel(image, linear, vec2<f32>(inner.x, before.y), 0.0) * (middle.x * wy.x);
+    sum += textureSampleLevel(image, linear, vec2<f32>(inner.x, after.y), 0.0) * (middle.x * wy.w);
+    // The four corners are left out; the rest is made to sum to 1.
+    let corners = (wx.x + wx.w) * (wy.x + wy.w);
+    return max(sum / (1.0 - corners), vec4<f32>(0.0));
+}
+
+fn sampled(image: texture_2d<f32>, at_px: vec2<f32>, texel: vec2<f32>, is_cubic: bool) -> vec4<f32> {
+    if is_cubic {
+        return cubic(image, at_px, texel);
+    }
+    return textureSampleLevel(image, linear, at_px * texel, 0.0);
+}
+
+fn hash(at: vec2<u32>, seed: u32) -> f32 {
+    var x = at.x * 0x9e3779b9u ^ at.y * 0x85ebca6bu ^ seed;
+    x = (x ^ (x >> 16u)) * 0x7feb352du;
+    x = (x ^ (x >> 15u)) * 0x846ca68bu;
+    x = x ^ (x >> 16u);
+    return f32(x >> 8u) / 16777216.0;
+}
+
+// Where tap `i` goes through the lens, metres: a sequence that fills the disc evenly however many
+// taps there are, and is no order of time.
+fn lens(i: u32) -> vec2<f32> {
+    let k = f32(i) + 0.5;
+    let radius = 0.5 * film.aperture_m * sqrt(fract(k * 0.75487767));
+    let angle = 6.2831853 * fract(k * 0.56984029);
+    return radius * vec2<f32>(cos(angle), sin(angle));
+}
+
+@compute @workgroup_size(16, 16)
+fn film_taps(@builtin(global_invocation_id) id: vec3<u32>) {
+    let at = vec2<f32>(id.xy) + 0.5;
+    if any(at >= film.size_px) {
+        return;
+    }
+    let slope = pixel_slope(at, film.size_px, film.focal_px, film.distortion);
+    let row_f = dot(at / film.size_px - 0.5, film.readout_f);
+    let texel = 1.0 / vec2<f32>(textureDimensions(front_in));
+
+    // Around where the pixel's light comes from half-way through its exposure.
+    let middle = ray(slope, clamp(row_f, -1.0, 1.0), vec2<f32>(0.0));
+    let tile_size = vec2<i32>(textureDimensions(tiles_in));
+    let tile = clamp(vec2<i32>(floor(middle.far_px / 16.0)), vec2<i32>(0), tile_size - 1);
+    let around = textureLoad(tiles_in, tile, 0).rg;
+    let first = ray(slope, clamp(row_f - 0.5 * film.exposure_f, -1.0, 1.0), vec2<f32>(0.0));
+    let last = ray(slope, clamp(row_f + 0.5 * film.exposure_f, -1.0, 1.0), vec2<f32>(0.0));
+    let far_way = last.far_px - first.far_px;
+    let step_way = last.step_px_m - first.step_px_m;
+    let smear = max(length(far_way + around.x * step_way), length(far_way + around.y * step_way));
+    let blur = film.aperture_m * film.focal_px
+        * max(abs(around.x - film.focus_w), abs(around.y - film.focus_w));
+    var taps = 1u;
+    if max(smear, blur) > STILL_PX {
+        let wanted = max(ceil(smear) + 1.0, TAPS_PER_DISC_PX2 * blur * blur);
+        taps = u32(clamp(wanted, f32(film.taps_min), f32(film.taps_max)));
+    }
+    let step_max = max(length(middle.step_px_m), max(length(first.step_px_m), length(last.step_px_m)))
+        + 0.5 * film.aperture_m * film.focal_px;
+    let has_parallax = (around.x - around.y) * step_max > PARALLAX_MIN_PX;
+    let is_cubic = max(smear, blur) < CUBIC_BELOW_PX;
+    var inside = 0.5;
+    if film.jitter == 1u {
+        inside = hash(id.xy, film.seed);
+    }
+
+    var light = vec3<f32>(0.0);
+    for (var i = 0u; i < taps; i++) {
+        let f = clamp(row_f + ((f32(i) + inside) / f32(taps) - 0.5) * film.exposure_f, -1.0, 1.0);
+        var through = vec2<f32>(0.0);
+        if film.aperture_m > 0.0 && taps > 1u {
+            through = lens(i);
+        }
+        let r = ray(slope, f, through);
+        var w = 0.5 * (around.x + around.y);
+        if has_parallax {
+            // From the nearest thing about and only ever farther away: the first depth that meets
+            // itself is what the ray meets first.
+            w = around.x;
+            for (var k = 0; k < 2; k++) {
+                w = min(w, depths(r.far_px + w * r.step_px_m).x);
+            }
+        }
+        let place = r.far_px + w * r.step_px_m;
+        var here = vec2<f32>(w);
+        if has_parallax {
+            here = depths(place);
+        }
+        // A front of another depth is not what the ray meets: it hides that from the one picture there
+        // is, or belongs to the other side of a split's rim. The back layer has it.
+        let is_beside = abs(here.x - w) * length(r.step_px_m) > BESIDE_PX;
+        var front = vec4<f32>(0.0);
+        if !is_beside {
+            front = sampled(front_in, place, texel, is_cubic);
+        }
+        var colour = front.rgb;
+        var open = 1.0 - front.a;
+        if open > OPEN_MIN {
+            // What lies behind. Where another split runs, that may be the front.
+            let behind = depths(r.far_px + here.y * r.step_px_m);
+            if behind.x != behind.y && abs(behind.x - here.y) <= SAME_SHARE * here.y {
+                let second = sampled(front_in, r.far_px + behind.x * r.step_px_m, texel, is_cubic);
+                colour += open * second.rgb;
+                open *= 1.0 - second.a;
+            }
+            if open > OPEN_MIN {
+                let last = sampled(back_in, r.far_px + behind.y * r.step_px_m, texel, is_cubic);
+                colour += open * last.rgb;
+            }
+        }
+        light += decode(colour);
+    }
+    textureStore(light_out, id.xy, vec4<f32>(light / f32(taps), 1.0));
+}

@@ -1,0 +1,87 @@
+// Stage "film depth": a depth at half the size, by which the film pass finds edges. Each pixel takes
+// the mean inverse depth of what covers it, with doubled alphas: they fill it twice as fast, so that it
+// is the depth of what stands in front, near the one where half is covered, and blending alone can
+// compute it. One workgroup a tile, one thread a half-size pixel, as in raster_tiles.wgsl.
+// CPU twin: src/reference/film.rs. Joined with: shared/types.
+
+@group(0) @binding(0) var<uniform> view: View;
+
+@group(1) @binding(0) var<storage, read> tile_ranges: array<u32>;
+@group(1) @binding(1) var<storage, read> pair_values: array<u32>;
+@group(1) @binding(2) var<storage, read> record_shape: array<vec4<f32>>;
+@group(1) @binding(3) var<storage, read> record_form: array<vec4<f32>>;
+// Sum of weights over depth, and sum of weights.
+@group(1) @binding(4) var depth_out: texture_storage_2d<rg32float, write>;
+
+const BATCH: u32 = 64u;
+// Less than this share of what lies behind would change the mean.
+const DOUBLED_MIN: f32 = 1.0 / 64.0;
+
+var<workgroup> batch_shape: array<vec4<f32>, BATCH>;
+var<workgroup> batch_form: array<vec3<f32>, BATCH>;
+var<workgroup> finished: atomic<u32>;
+var<workgroup> finished_total: u32;
+
+@compute @workgroup_size(8, 8)
+fn film_depth(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(local_invocation_id) local: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let tile = group.y * view.tile_count.x + group.x;
+    let pixel = group.xy * (TILE_PX / 2u) + local.xy;
+    let centre = 2.0 * (vec2<f32>(pixel) + 0.5);
+    let first = tile_ranges[tile * 2u];
+    let end = tile_ranges[tile * 2u + 1u];
+    var behind = 1.0;
+    var sum = 0.0;
+    var done = !all(centre < view.size_px + 1.0);
+    if lane == 0u {
+        atomicStore(&finished, 0u);
+    }
+    workgroupBarrier();
+    if done {
+        atomicAdd(&finished, 1u);
+    }
+    for (var start = first; start < end; start += BATCH) {
+        workgroupBarrier();
+        if lane == 0u {
+            finished_total = atomicLoad(&finished);
+        }
+        if workgroupUniformLoad(&finished_total) == BATCH {
+            break;
+        }
+        let count = min(BATCH, end - start);
+        if lane < count {
+            let record = pair_values[start + lane];
+            batch_shape[lane] = record_shape[record];
+            batch_form[lane] = record_form[record].xyz;
+        }
+        workgroupBarrier();
+        if done {
+            continue;
+        }
+        for (var k = 0u; k < count; k++) {
+            let shape = batch_shape[k];
+            let l = batch_form[k];
+            let d = centre - shape.xy;
+            let u = l.x * d.x + l.y * d.y;
+            let v = l.z * d.y;
+            let alpha = min(ALPHA_MAX, shape.w * exp2(HALF_LOG2_E_NEGATIVE * (u * u + v * v)));
+            if alpha < ALPHA_MIN {
+                continue;
+            }
+            let doubled = min(1.0, 2.0 * alpha);
+            sum += doubled * behind / shape.z;
+            behind *= 1.0 - doubled;
+            if behind < DOUBLED_MIN {
+                done = true;
+                atomicAdd(&finished, 1u);
+                break;
+            }
+        }
+    }
+    if all(pixel < textureDimensions(depth_out)) {
+        textureStore(depth_out, pixel, vec4<f32>(sum, 1.0 - behind, 0.0, 0.0));
+    }
+}
