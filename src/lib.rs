@@ -35,8 +35,8 @@
 //! | layer | modules |
 //! |---|---|
 //! | maths | [`camera`] (lens, extrinsics), [`motion`] (easing, spring, spline, noise, track) |
-//! | data | [`scene`]: splats, spherical harmonics, axes, placement; bodies, poses, edits |
-//! | waist | [`frame`]: `Frame` out of scripts, `Input` and `Event` into them |
+//! | data | [`scene`]: splats, spherical harmonics, axes, placement; bodies, poses, edits. [`film`]: shutter, lens and sensor |
+//! | waist | [`frame`]: `Frame` out of scripts, `Input` and `Event` into them; beside it [`survey`]: what a scan is like inside |
 //! | sound | [`audio`]: a score of voices, and samples of it; below `script`, since what a script says of sound is voices |
 //! | work | [`formats`] (bytes and splats), [`script`] (the only place that knows Lua), [`gpu`] (the only place that knows wgpu), [`reference`] (CPU twins of the GPU stages) |
 //! | outside | [`app`]: window, files, clocks, threads, other programs; the binary's `cli` parses and prints |
@@ -85,3 +85,4 @@ pub mod motion;
 pub mod reference;
 pub mod scene;
 pub mod script;
+pub mod survey;

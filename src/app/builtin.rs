@@ -1,4 +1,4 @@
-//! The scenes that are part of the program: `@avatar`, `@hello`, `@room`,
+//! The scenes that are part of the program: `@avatar`, `@alley`, `@hello`, `@room`,
 //! `@viewer`.
 //!
 //! They are the files under `scenes/`, embedded, and generate their splats, so that nothing has to
@@ -15,6 +15,16 @@ pub const BUILTINS: &[Builtin] = &[
             "scene.luau",
             include_bytes!("../../scenes/avatar/scene.luau"),
         )],
+    ),
+    (
+        "alley",
+        &[
+            (
+                "scene.luau",
+                include_bytes!("../../scenes/alley/scene.luau"),
+            ),
+            ("plan.luau", include_bytes!("../../scenes/alley/plan.luau")),
+        ],
     ),
     (
         "room",

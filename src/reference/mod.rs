@@ -2,8 +2,9 @@
 //!
 //! It reads the unpacked f32 splats and computes in f64, so what separates a GPU picture from it is
 //! the GPU's rounding and packing. The stages are those of `gpu`, one file each: [`deform`] (bodies),
-//! [`project`] (one splat to one [`Record`]), [`sort`], [`raster`], [`compose`], and [`pick`]. It knows neither wgpu nor the packed
-//! layouts, has no film pass, and its results do not depend on the number of threads.
+//! [`project`] (one splat to one [`Record`]), [`sort`], [`raster`], [`compose`], and [`pick`]; of filmed frames
+//! [`film`] and [`finish`]. It knows neither wgpu nor the packed
+//! layouts, and its results do not depend on the number of threads.
 //!
 //! Method: Kerbl et al., "3D Gaussian Splatting for Real-Time Radiance Field Rendering", 2023, with
 //! the projection of Zwicker et al., "EWA Splatting", 2002. Where implementations differ, [`Rules`]
@@ -11,6 +12,8 @@
 
 pub mod compose;
 pub mod deform;
+pub mod film;
+pub mod finish;
 pub mod pick;
 pub mod project;
 pub mod raster;
@@ -138,6 +141,15 @@ pub fn render(frame: &Frame, size: [u32; 2], rules: &Rules) -> Target {
     let mut records = project::project(frame, size, rules);
     sort::sort(&mut records);
     raster::raster(&records, size, rules)
+}
+
+/// The picture of a frame, filmed where it says so: 8-bit RGBA as [`compose::picture`] leaves it.
+#[must_use]
+pub fn shown(frame: &Frame, size: [u32; 2], rules: &Rules) -> Vec<u8> {
+    match (frame.film.as_deref(), film::light(frame, size, rules)) {
+        (Some(film), Some(light)) => finish::finish(frame, film, &light, size),
+        _ => compose::picture(&render(frame, size, rules), frame.background),
+    }
 }
 
 #[cfg(test)]

@@ -8,12 +8,14 @@ pub mod body;
 pub mod edit;
 pub mod rigid;
 pub mod sh;
+pub mod sheet;
 pub mod splats;
 
 pub use axes::Axes;
 pub use body::{Body, Pose};
 pub use edit::Edit;
 pub use rigid::Rigid;
+pub use sheet::Sheet;
 pub use splats::{Bounds, Splats};
 
 use glam::{Quat, Vec3};

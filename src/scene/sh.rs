@@ -58,6 +58,26 @@ pub fn colour(dc: Vec3, rest: &[f32], d: Vec3) -> Vec3 {
     sum
 }
 
+/// Bands 0 to 3 of a round highlight: the coefficient of basis function `k` in band `l` is the value for
+/// `l` times `Y_k` of the direction that the highlight lies in, and its colour 1 there.
+///
+/// It is a Gaussian on the sphere (the heat kernel), of `sharpness` 1 over its variance in radians
+/// squared, cut after band 3; up to a sharpness of 6 what is cut away does not ring.
+#[must_use]
+pub fn lobe(sharpness: f32) -> [f32; 4] {
+    let bands: [f32; 4] = std::array::from_fn(|l| {
+        let l = l as f32;
+        (-0.5 * l * (l + 1.0) / sharpness).exp()
+    });
+    // By the addition theorem the squares of a band's functions sum to (2l + 1) / 4 pi everywhere.
+    let peak: f32 = bands
+        .iter()
+        .enumerate()
+        .map(|(l, band)| band * (2 * l + 1) as f32 / (4.0 * std::f32::consts::PI))
+        .sum();
+    bands.map(|band| band / peak)
+}
+
 /// Rotates coefficients so that a turned splat keeps the colours it had.
 ///
 /// For each band the matrix is found by evaluating the basis at enough directions before and after

@@ -132,6 +132,14 @@ fn list<const N: usize>(table: &Table, what: &str, unit: &str) -> Result<[f64; N
     Ok(out)
 }
 
+/// Two numbers in a list.
+pub(super) fn pair(value: &Value, what: &str) -> Result<[f64; 2]> {
+    match value {
+        Value::Table(table) if table.raw_len() == 2 => list::<2>(table, what, ""),
+        _ => refuse(what, "a list of two numbers", value),
+    }
+}
+
 /// A display-space colour with alpha: `'#rrggbb[aa]'`, `{r, g, b[, a]}` or a vector. Red, green and
 /// blue lie in 0 to `high`, alpha in 0 to 1 (1 when absent).
 pub(super) fn colour(value: &Value, what: &str, high: f32) -> Result<[f32; 4]> {

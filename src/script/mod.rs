@@ -43,9 +43,10 @@
 //! Luau's own libraries without io, os and whatever runs text, and:
 //!
 //! - `stage`: `splats(path[, {level, axes}])`, `generate{positions, scales, colours[, opacities,
-//!   rotations, sh, name]}` (buffers of f32, lists, or one value for all), `builder([n])` with
-//!   `:add(position, scale, colour[, opacity[, facing[, along]]])` and `:build([name])`,
-//!   `rig(handle, {bones, weights, shapes})`, all while loading; `framing([handle])`, `args`, `seed`,
+//!   rotations, sh, name]}` (buffers of f32, lists, or one value for all), `builder([n[, degree]])` with
+//!   `:add(position, scale, colour[, opacity[, facing[, along]]])`, `:sheet{points, across, count, ...}`
+//!   (a surface of splats: see below) and `:build([name])`, `texture(pixels, across)`,
+//!   `rig(handle, {bones, weights, shapes})`, `probe([handles[, {cell}]])`, all while loading; `framing([handle])`, `args`, `seed`,
 //!   `loop` (s or nil), `aspect` (of the first picture), `reduced_motion`.
 //! - Handles: `position`, `rotation`, `scale`, `tint`, `visible`, `pickable`; `name` and `count` to
 //!   read. Avatars also: `bones`, `shapes`, `states`, `manifest`, `asset_type` to read, `pivot`,
@@ -53,6 +54,11 @@
 //!   `:add_bone{...}` and `:add_shape{...}`. All: `:edit{...}` while loading.
 //! - Bones: `rotation`, `move`, `:turn(x, y, z)`; `name`, `parent`, `rest` to read.
 //! - Edits: `opacity`, `tint`, `displace`, `centre`, `rotation`, `soft_edge`, `inverted`, `enabled`.
+//! - Probes, of the splats as they stood when they were made (metres): `:look(position, direction, max)
+//!   -> distance or nil, r, g, b, seen`, where half of the light is gone, the colour of what was met
+//!   (add `(1 - seen)` times the background), and its share; `:ground(position) -> y or nil`;
+//!   `:clearance(foot[, low, high])`, to the next wall between two heights above the foot, at most 2;
+//!   `cell` and `count` to read.
 //! - `motion`: `ease(name, u)`, `bezier(x1, y1, x2, y2, u)`, `noise(x[, seed[, octaves]])`,
 //!   `spring{from, to, velocity, frequency, damping}:at(t)`, `spring_step(value, velocity, target,
 //!   frequency, damping, dt)`, `spline{p1, p2, ..., closed}` with `:at(u)`, `:tangent(u)`, `.length`,
@@ -74,8 +80,21 @@
 //!   `fade_out`, `duration` (s), `bus`, `seed`.
 //! - `log.info`, `log.warn`, `log.error`, `print`.
 //! - `require('./x')` inside the scene, `require('@stage/x')` for the library in `scripts/`: `avatar`
-//!   (made of `states`, `ghost`, `blink`, `gaze`, `face`, `sphere_camera`, `avatar_sounds`, `speech`), `walker` (made of
-//!   `walk_route`, `walk_pace`, `walk_gait`, `walk_attention`, `walk_head`), `footsteps`, `beds`, `ears`, `orbit`, `shapes`, `light`.
+//!   (made of `states`, `ghost`, `blink`, `gaze`, `face`, `sphere_camera`, `avatar_sounds`, `speech`), `walker`
+//!   (made of `walk_route`, `walk_pace`, `walk_gait`, `walk_attention`, `walk_head`), `footsteps`, `beds`, `ears`,
+//!   `orbit`, `shapes`, `light`, `paint`, `street`.
+//!
+//! # Sheets
+//! `builder:sheet{points, across, count}` makes any number of splats on the surface that runs straight
+//! between the points of a grid (row by row along u, `across` in a row; a list of vectors or a buffer of
+//! f32). Optional: `texture` (of `stage.texture`: a buffer of red, green, blue, gloss bytes, rows from
+//! v = 0 up) with `texture_from`, `texture_to` ({u, v} at the first and last point, repeated beyond 0 to
+//! 1); `light` (factors of the display-space colour, three f32 each, `light_across` in a row) with
+//! `light_from`, `light_to`; `tint`; `stretch` (1: width over height of a splat's cell), `jitter` (0.2
+//! of a cell), `overlap` (0.7: standard deviation over distance), `thickness` (0.003 m), `opacity` (0.99),
+//! `variation` (0: share of brightness), `depth` (0 m off the surface), `tilt` (0 degrees out of it),
+//! `seed`; `gloss`: up to four of `{direction, colour, sharpness}`, lights mirrored in the surface, as
+//! spherical harmonics of the builder's degree (`stage.builder(n, 3)`).
 //!
 //! `math.random` depends on the seed and on what is being asked (t, step, event), on nothing else.
 
@@ -91,7 +110,9 @@ mod log;
 mod modules;
 mod motion;
 mod plain;
+mod probe;
 mod quota;
+mod sheets;
 mod sound;
 mod splats;
 mod stage;

@@ -42,6 +42,7 @@ const STANDARD: &[(&str, &str)] = &[
     ("ghost", include_str!("../../scripts/ghost.luau")),
     ("light", include_str!("../../scripts/light.luau")),
     ("orbit", include_str!("../../scripts/orbit.luau")),
+    ("paint", include_str!("../../scripts/paint.luau")),
     ("shapes", include_str!("../../scripts/shapes.luau")),
     ("speech", include_str!("../../scripts/speech.luau")),
     (
@@ -49,6 +50,7 @@ const STANDARD: &[(&str, &str)] = &[
         include_str!("../../scripts/sphere_camera.luau"),
     ),
     ("states", include_str!("../../scripts/states.luau")),
+    ("street", include_str!("../../scripts/street.luau")),
     (
         "walk_attention",
         include_str!("../../scripts/walk_attention.luau"),

@@ -6,10 +6,13 @@
 use super::body::{self, Posture};
 use super::edits::{self, Planned};
 use super::quota::{Quota, Share};
+use super::sheets::{self, TextureHandle};
+use super::vm::Host;
 use super::{Asset, args};
 use crate::frame::SplatDraw;
 use crate::scene::sh::SH_C0;
-use crate::scene::{Body, Bounds, Placement, Splats};
+use crate::scene::{Body, Bounds, Placement, Sheet, Splats, sheet};
+use crate::survey::Placed;
 use glam::{Mat3, Quat, Vec3};
 use mlua::{
     AnyUserData, Error, Lua, MetaMethod, Result, Table, UserData, UserDataFields, UserDataMethods,
@@ -19,7 +22,9 @@ use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Splats that a script may generate, all sets together (60 bytes each before packing).
+/// Splats that a script may generate one by one or from buffers, all sets together (56 bytes each before
+/// packing, 236 with spherical harmonics). Sheets have a limit of their own, in bytes:
+/// [`sheets::SHEETS_BYTES_MAX`].
 pub(super) const GENERATED_MAX: usize = 4_000_000;
 /// Assets of one scene.
 const MEMBERS_MAX: usize = 4096;
@@ -51,6 +56,25 @@ impl Default for Look {
     }
 }
 
+/// How an asset stands in space, for [`crate::survey`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Placing {
+    placement: Placement,
+    tint: [f32; 4],
+}
+
+impl Placing {
+    pub(super) fn placed<'a>(&self, splats: &'a Splats) -> Placed<'a> {
+        let [r, g, b, a] = self.tint;
+        Placed {
+            splats,
+            placement: self.placement,
+            tint: Vec3::new(r, g, b),
+            opacity: a,
+        }
+    }
+}
+
 /// What a script may change of an asset at any time.
 #[derive(Clone, Debug)]
 pub(super) struct Live {
@@ -67,8 +91,8 @@ struct Member {
     facts: Arc<serde_json::Value>,
     bounds: OnceCell<Option<Bounds>>,
     live: Live,
-    /// Of the quota of generated splats.
-    _share: Option<Share>,
+    /// Of the quotas of generated splats and of sheets.
+    _shares: Vec<Share>,
 }
 
 /// The quota of [`GENERATED_MAX`].
@@ -96,7 +120,7 @@ impl Cast {
         cast: &SharedCast,
         name: String,
         asset: Asset,
-        share: Option<Share>,
+        shares: Vec<Share>,
     ) -> Result<Handle> {
         let mut inner = cast.borrow_mut();
         if inner.members.len() >= MEMBERS_MAX {
@@ -119,7 +143,7 @@ impl Cast {
             facts: asset.facts,
             bounds: OnceCell::new(),
             live,
-            _share: share,
+            _shares: shares,
         });
         Ok(Handle {
             index: inner.members.len() - 1,
@@ -210,6 +234,25 @@ impl Cast {
         (0..self.members.len())
             .filter_map(|index| self.draw(index, &self.members[index].live.look))
             .collect()
+    }
+
+    /// How the assets `only` stand, or all visible ones.
+    pub(super) fn placings(&self, only: Option<&[usize]>) -> Vec<(Arc<Splats>, Placing)> {
+        let of = |member: &Member| {
+            let look = &member.live.look;
+            let placing = Placing {
+                placement: look.placement,
+                tint: look.tint,
+            };
+            (member.splats.clone(), placing)
+        };
+        match only {
+            Some(indices) => indices.iter().map(|i| of(&self.members[*i])).collect(),
+            None => {
+                let visible = self.members.iter().filter(|m| m.live.look.visible);
+                visible.map(of).collect()
+            }
+        }
     }
 
     /// The draw of an asset with a look; none when it cannot be seen.
@@ -420,27 +463,89 @@ pub(super) fn handle(value: &Value, what: &str) -> Result<Handle> {
     args::refuse(what, "a splats handle", value)
 }
 
-/// `stage.builder(n)`: splats added one by one.
+/// `stage.builder(n, degree)`: splats added one by one, then those of sheets.
 pub(super) struct Builder {
     splats: Splats,
     share: Share,
-    cast: SharedCast,
+    sheets: Vec<Sheet>,
+    /// Splats that the sheets will become.
+    pending: usize,
+    /// Bytes of the sheets.
+    sheets_share: Share,
+    /// Their quota counts these; the sheets hold the texels themselves.
+    textures: Vec<TextureHandle>,
+    host: Rc<Host>,
 }
 
 impl Builder {
-    /// A builder with room for its share.
-    pub(super) fn new(share: Share, cast: SharedCast) -> Self {
-        let mut splats = Splats::default();
+    /// A builder with room for its share, of splats with spherical harmonics of a degree.
+    pub(super) fn new(share: Share, sheets_share: Share, degree: u8, host: Rc<Host>) -> Self {
+        let mut splats = Splats {
+            sh_degree: degree,
+            ..Splats::default()
+        };
         splats.means.reserve(share.count());
         splats.log_scales.reserve(share.count());
         splats.rotations.reserve(share.count());
         splats.opacities.reserve(share.count());
         splats.dc.reserve(share.count());
+        splats.sh_rest.reserve(share.count() * splats.sh_stride());
         Self {
             splats,
             share,
-            cast,
+            sheets: Vec::new(),
+            pending: 0,
+            sheets_share,
+            textures: Vec::new(),
+            host,
         }
+    }
+
+    fn sheet(&mut self, table: &Value) -> Result<()> {
+        let table = args::table(table, "builder:sheet: argument")?;
+        // Each sheet of a scene's seed has chances of its own.
+        let seed = self.host.seed ^ ((self.sheets.len() as u64 + 1) << 32);
+        let degree = self.splats.sh_degree;
+        let described = sheets::describe(table, degree, seed)?;
+        let bytes = self.sheets_share.count() + described.bytes;
+        self.sheets_share.resize(bytes, "builder:sheet")?;
+        self.pending += described.sheet.count;
+        self.sheets.push(described.sheet);
+        if let Some(texture) = described.texture
+            && !self.textures.iter().any(|held| held.is(&texture))
+        {
+            self.textures.push(texture);
+        }
+        Ok(())
+    }
+
+    /// What has been added, as an asset.
+    fn build(&mut self, name: String) -> Result<Handle> {
+        let added = self.splats.len();
+        let mut splats = Splats {
+            sh_degree: self.splats.sh_degree,
+            ..Splats::default()
+        };
+        std::mem::swap(&mut splats, &mut self.splats);
+        let sheets = std::mem::take(&mut self.sheets);
+        self.host
+            .budget
+            .off_the_clock(|| sheet::append(&mut splats, &sheets));
+        drop(sheets);
+        self.textures.clear();
+        self.pending = 0;
+        let (none, no_bytes) = (self.share.empty(), self.sheets_share.empty());
+        let mut share = std::mem::replace(&mut self.share, none);
+        share.resize(added, "builder:build")?;
+        let mut sheets_share = std::mem::replace(&mut self.sheets_share, no_bytes);
+        let bytes = sheets::bytes_of(splats.len() - added, splats.sh_degree);
+        sheets_share.resize(bytes, "builder:build")?;
+        Cast::add(
+            &self.host.cast,
+            name,
+            Asset::splats_alone(Arc::new(splats)),
+            vec![share, sheets_share],
+        )
     }
 
     fn add(
@@ -470,6 +575,8 @@ impl Builder {
         splats.rotations.push(rotation);
         splats.opacities.push(opacity);
         splats.dc.push(dc_from_display(Vec3::new(r, g, b)));
+        let rest = splats.sh_rest.len() + splats.sh_stride();
+        splats.sh_rest.resize(rest, 0.0);
         Ok(())
     }
 }
@@ -515,7 +622,7 @@ fn dc_from_display(colour: Vec3) -> Vec3 {
 impl UserData for Builder {
     fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
         fields.add_meta_field(MetaMethod::Type, "splats builder");
-        fields.add_field_method_get("count", |_, b| Ok(b.splats.len()));
+        fields.add_field_method_get("count", |_, b| Ok(b.splats.len() + b.pending));
     }
 
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
@@ -525,21 +632,13 @@ impl UserData for Builder {
                 b.add([&p, &s, &c, &o, &f, &a])
             },
         );
+        methods.add_method_mut("sheet", |_, b, table: Value| b.sheet(&table));
         methods.add_method_mut("build", |_, b, name: Value| {
             let name = match &name {
                 Value::Nil => "generated".to_owned(),
                 value => args::text(value, "builder:build: name")?,
             };
-            let splats = std::mem::take(&mut b.splats);
-            let none = b.share.empty();
-            let mut share = std::mem::replace(&mut b.share, none);
-            share.resize(splats.len(), "builder:build")?;
-            Cast::add(
-                &b.cast,
-                name,
-                Asset::splats_alone(Arc::new(splats)),
-                Some(share),
-            )
+            b.build(name)
         });
     }
 }
@@ -635,7 +734,7 @@ pub(super) fn generate(
         cast,
         name,
         Asset::splats_alone(Arc::new(splats)),
-        Some(share),
+        vec![share],
     )
 }
 

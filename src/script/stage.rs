@@ -1,10 +1,13 @@
 //! The `stage` table: what a scene is made of.
 
 use super::args;
+use super::probe::Probe;
+use super::sheets;
 use super::splats::{self, Builder, Cast, GENERATED_MAX};
 use super::vm::Host;
 use crate::camera::FOV_DEFAULT_RAD;
 use crate::scene::Bounds;
+use crate::scene::sh::DEGREE_MAX;
 use glam::Vec3;
 use mlua::{Error, Lua, Result, Table, Value};
 use std::rc::Rc;
@@ -51,7 +54,7 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>, args_json: &serde_json::Value) -
             .budget
             .off_the_clock(|| own.assets.splats(&inside, level, axes.as_deref()))
             .map_err(|why| Error::runtime(format!("stage.splats('{path}'): {why}")))?;
-        Cast::add(&own.cast, path, found, None)
+        Cast::add(&own.cast, path, found, Vec::new())
     };
     stage.raw_set("splats", lua.create_function(load)?)?;
 
@@ -64,16 +67,28 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>, args_json: &serde_json::Value) -
     stage.raw_set("generate", lua.create_function(generate)?)?;
 
     let own = host.clone();
-    let builder = move |lua: &Lua, capacity: Value| {
+    let builder = move |lua: &Lua, (capacity, degree): (Value, Value)| {
         own.only_while_loading("stage.builder")?;
         let capacity = match capacity {
             Value::Nil => 0,
             value => args::whole(&value, "stage.builder: capacity", 0, GENERATED_MAX as u32)?,
         };
+        let degree = match degree {
+            Value::Nil => 0,
+            value => args::whole(&value, "stage.builder: degree", 0, DEGREE_MAX.into())? as u8,
+        };
         let share = own.splats.take(lua, capacity as usize, "stage.builder")?;
-        Ok(Builder::new(share, own.cast.clone()))
+        let sheets = own.sheets.take(lua, 0, "stage.builder")?;
+        Ok(Builder::new(share, sheets, degree, own.clone()))
     };
     stage.raw_set("builder", lua.create_function(builder)?)?;
+
+    let own = host.clone();
+    let texture = move |lua: &Lua, (pixels, across): (Value, Value)| {
+        own.only_while_loading("stage.texture")?;
+        sheets::texture(lua, &own.sheets, &pixels, &across)
+    };
+    stage.raw_set("texture", lua.create_function(texture)?)?;
 
     let own = host.clone();
     let framing = move |lua: &Lua, what: Value| {
@@ -91,6 +106,11 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>, args_json: &serde_json::Value) -
         Ok(table)
     };
     stage.raw_set("framing", lua.create_function(framing)?)?;
+
+    let own = host.clone();
+    let probe =
+        move |lua: &Lua, (of, options): (Value, Value)| Probe::new(lua, &own, &of, &options);
+    stage.raw_set("probe", lua.create_function(probe)?)?;
     Ok(stage)
 }
 

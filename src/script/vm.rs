@@ -13,7 +13,7 @@ use super::quota::Quota;
 use super::splats::SharedCast;
 use super::{
     Assets, Error, LoadError, STEP_HZ, Setup, SoundPlan, args, blame, body, cues, log, motion,
-    plain, sound, splats, stage,
+    plain, probe, sheets, sound, splats, stage,
 };
 use crate::audio::{Listener, VoiceSpec};
 use crate::frame::{Cue, Event, Frame, Input};
@@ -72,6 +72,10 @@ pub(super) struct Host {
     pub cast: SharedCast,
     /// Splats that the script may generate.
     pub splats: Quota,
+    /// Bytes of sheets and textures.
+    pub sheets: Quota,
+    /// Cells that its probes may hold.
+    pub cells: Quota,
     /// What the scene has said of sound.
     pub sound: RefCell<SoundPlan>,
     pub seed: u64,
@@ -176,6 +180,8 @@ impl Vm {
             budget: Rc::new(Budget::new(setup.live)),
             cast: SharedCast::default(),
             splats: splats::quota(),
+            sheets: sheets::quota(),
+            cells: probe::quota(),
             sound: RefCell::default(),
             seed: setup.seed,
             loop_s: setup.loop_s,

@@ -1,10 +1,12 @@
 //! The integration tests, one binary: `cargo test`. `REQUIRE_GPU=1` and `REQUIRE_DATA=1` turn a
 //! skip for a missing adapter or missing data into a failure.
 
+mod alley;
 mod alloc;
 mod avatars;
 mod bodies;
 mod cli;
+mod film;
 mod formats;
 mod given;
 #[macro_use]
@@ -18,6 +20,7 @@ mod sog_spz;
 mod sound;
 mod sounding;
 mod splattie;
+mod survey;
 mod tidy;
 mod twins;
 mod walk;

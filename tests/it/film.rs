@@ -1,0 +1,541 @@
+//! The film pass: against its CPU twin, against brute force, and the article's measurements of shear,
+//! smear and parallax, by the fast pass and by the reference film.
+
+use crate::given;
+use crate::picture::{from_rgba, psnr_db};
+use glam::{Quat, Vec3};
+use image::RgbaImage;
+use splatstage::camera::Camera;
+use splatstage::film::{Depth, Film, Halation, Plane};
+use splatstage::frame::{Frame, SplatDraw};
+use splatstage::gpu::{RasterMethod, Renderer, Settings};
+use splatstage::reference::{self, Rules};
+use splatstage::scene::Splats;
+use splatstage::scene::sh::SH_C0;
+use std::f64::consts::PI;
+use std::sync::Arc;
+
+/// Vertical field of view of the article: 1158 px of focal length on 1080 rows.
+const FOV_DEG: f32 = 50.0;
+/// The fastest turn of the walk, degrees a second.
+const TURN_DEG_S: f64 = 100.5;
+const HD: [u32; 2] = [1920, 1080];
+const SMALL: [u32; 2] = [320, 180];
+
+fn push(splats: &mut Splats, mean: Vec3, sigma: Vec3, colour: Vec3, opacity: f32) {
+    splats.means.push(mean);
+    splats.log_scales.push(sigma.map(f32::ln));
+    splats.rotations.push(Quat::IDENTITY);
+    splats.opacities.push(opacity);
+    splats.dc.push((colour - 0.5) / SH_C0);
+}
+
+/// How a camera moves: its pose at the picture's time, and how fast it turns and goes.
+#[derive(Clone, Copy)]
+struct Motion {
+    middle: Camera,
+    turn_deg_s: f64,
+    velocity_m_s: Vec3,
+}
+
+impl Motion {
+    fn at(&self, dt_s: f64) -> Camera {
+        let yaw = (self.turn_deg_s * dt_s).to_radians() as f32;
+        Camera {
+            position: self.middle.position + self.velocity_m_s * dt_s as f32,
+            rotation: Quat::from_rotation_y(yaw) * self.middle.rotation,
+            ..self.middle
+        }
+    }
+
+    fn frame(&self, splats: &Arc<Splats>, film: Film) -> Frame {
+        let half_s = film.half_span_s();
+        Frame {
+            camera: self.middle,
+            draws: vec![SplatDraw::new(Arc::clone(splats))],
+            film: Some(Box::new(Film {
+                shutter: [self.at(-half_s), self.at(half_s)],
+                ..film
+            })),
+            ..Frame::default()
+        }
+    }
+}
+
+fn still(position: Vec3) -> Motion {
+    Motion {
+        middle: Camera {
+            position,
+            rotation: Quat::IDENTITY,
+            fov_y_rad: FOV_DEG.to_radians(),
+        },
+        turn_deg_s: 0.0,
+        velocity_m_s: Vec3::ZERO,
+    }
+}
+
+fn renderer(method: Option<RasterMethod>) -> Option<(&'static splatstage::gpu::Context, Renderer)> {
+    let context = given::gpu()?;
+    let settings = Settings {
+        raster: method,
+        ..Settings::default()
+    };
+    Some((
+        context,
+        Renderer::new(context, &settings).expect("shaders build"),
+    ))
+}
+
+fn fast(motion: Motion, splats: &Arc<Splats>, film: Film, size: [u32; 2]) -> Option<RgbaImage> {
+    let (context, mut renderer) = renderer(None)?;
+    let frame = motion.frame(splats, film);
+    let (picture, _) = renderer.picture(context, &frame, size).expect("draws");
+    Some(from_rgba(size, picture.rgba))
+}
+
+fn brute(
+    motion: Motion,
+    splats: &Arc<Splats>,
+    film: Film,
+    size: [u32; 2],
+    count: usize,
+) -> Option<RgbaImage> {
+    let (context, mut renderer) = renderer(None)?;
+    let half_s = film.half_span_s();
+    let frame = motion.frame(splats, film);
+    let exposed: Vec<Frame> = (0..count)
+        .map(|k| Frame {
+            camera: motion.at(half_s * (2.0 * k as f64 / (count - 1) as f64 - 1.0)),
+            ..frame.clone()
+        })
+        .collect();
+    let (picture, _) = renderer
+        .reference_film(context, &frame, size, &exposed)
+        .expect("films");
+    Some(from_rgba(size, picture.rgba))
+}
+
+/// Green in linear light along a row, between two columns.
+fn row(picture: &RgbaImage, y: u32, columns: std::ops::Range<u32>) -> Vec<f64> {
+    columns
+        .map(|x| {
+            let v = f64::from(picture.get_pixel(x, y)[1]) / 255.0;
+            if v <= 0.04045 {
+                v / 12.92
+            } else {
+                ((v + 0.055) / 1.055).powf(2.4)
+            }
+        })
+        .collect()
+}
+
+/// Centre and variance of what is lit in a row, px.
+fn moments(values: &[f64]) -> (f64, f64) {
+    let total: f64 = values.iter().sum();
+    let places = || values.iter().enumerate().map(|(x, v)| (x as f64, v));
+    let mean = places().map(|(x, v)| x * v).sum::<f64>() / total;
+    let variance = places().map(|(x, v)| (x - mean).powi(2) * v).sum::<f64>() / total;
+    (mean, variance)
+}
+
+/// One white pole 20 m away, as high as the picture and a little more, 4.9 px wide.
+fn pole() -> Arc<Splats> {
+    let mut splats = Splats::default();
+    for k in -120..=120 {
+        let mean = Vec3::new(0.0, 0.09 * k as f32, -20.0);
+        push(
+            &mut splats,
+            mean,
+            Vec3::new(0.036, 0.09, 0.036),
+            Vec3::splat(0.9),
+            0.9,
+        );
+    }
+    Arc::new(splats)
+}
+
+fn timed(exposure_s: f64, readout_s: f64) -> Film {
+    Film {
+        exposure_s,
+        readout_s,
+        ..Film::default()
+    }
+}
+
+/// Shear from the first row to the last one and variance in the middle row, px.
+fn shear_and_variance(picture: &RgbaImage) -> (f64, f64) {
+    let [width, height] = HD;
+    let around = width / 2 - 60..width / 2 + 60;
+    let (top, _) = moments(&row(picture, 0, around.clone()));
+    let (bottom, _) = moments(&row(picture, height - 1, around.clone()));
+    let (_, variance) = moments(&row(picture, height / 2, around));
+    (bottom - top, variance)
+}
+
+type Filmed<'a> = &'a dyn Fn(Motion, &Arc<Splats>, Film) -> Option<RgbaImage>;
+
+fn poles_lean_and_smear(filmed: Filmed<'_>) {
+    let motion = Motion {
+        turn_deg_s: TURN_DEG_S,
+        ..still(Vec3::ZERO)
+    };
+    let splats = pole();
+    let focal_px = 540.0 / (f64::from(FOV_DEG) / 2.0 * PI / 180.0).tan();
+    let speed_px_s = focal_px * TURN_DEG_S.to_radians();
+    let Some(clean) = filmed(motion, &splats, timed(0.0, 0.0)) else {
+        return;
+    };
+    let (shear, variance) = shear_and_variance(&clean);
+    assert!(shear.abs() < 0.05, "{shear}");
+    for (exposure_s, readout_s) in [(0.0, 0.016), (1.0 / 80.0, 0.0), (1.0 / 80.0, 0.016)] {
+        let picture = filmed(motion, &splats, timed(exposure_s, readout_s)).expect("an adapter");
+        let (found_shear, found_variance) = shear_and_variance(&picture);
+        let wanted_shear = if readout_s > 0.0 { 32.5 } else { 0.0 };
+        let smear_px = speed_px_s * exposure_s;
+        let wanted_variance = smear_px * smear_px / 12.0;
+        println!(
+            "exposure {exposure_s:.4} s, readout {readout_s} s: shear {found_shear:.2} px, \
+             variance added {:.2} px²",
+            found_variance - variance
+        );
+        // The bottom goes to the right when the camera turns left.
+        assert!((found_shear - wanted_shear).abs() < 0.5, "{found_shear}");
+        let added = found_variance - variance;
+        assert!(
+            (added - wanted_variance).abs() < 0.1 * wanted_variance + 0.5,
+            "{added} against {wanted_variance}"
+        );
+    }
+}
+
+#[test]
+fn poles_lean_and_smear_by_the_fast_pass() {
+    poles_lean_and_smear(&|motion, splats, film| fast(motion, splats, film, HD));
+}
+
+#[test]
+fn poles_lean_and_smear_by_brute_force() {
+    poles_lean_and_smear(&|motion, splats, film| brute(motion, splats, film, HD, 65));
+}
+
+/// A post that stands at (x, z), with a bright stripe of its own or nothing else.
+fn post(splats: &mut Splats, x: f32, z: f32, width_m: f32, colour: Vec3) {
+    let columns = (width_m / 0.004).ceil() as i32;
+    for c in 0..columns {
+        for k in -60..=60 {
+            let across = (c as f32 + 0.5) / columns as f32 - 0.5;
+            let mean = Vec3::new(x + across * width_m, 0.01 * k as f32, z);
+            push(splats, mean, Vec3::new(0.0015, 0.007, 0.0015), colour, 0.95);
+        }
+    }
+}
+
+/// Smear of the one lit thing between two columns, px: a box of that width has its added variance.
+fn smear_px(clean: &RgbaImage, filmed: &RgbaImage, around_px: f32) -> f64 {
+    let columns = (around_px - 30.0) as u32..(around_px + 30.0) as u32;
+    let (_, before) = moments(&row(clean, HD[1] / 2, columns.clone()));
+    let (_, after) = moments(&row(filmed, HD[1] / 2, columns));
+    (12.0 * (after - before).max(0.0)).sqrt()
+}
+
+#[test]
+fn near_things_smear_by_their_own_depth() {
+    let focal_px = 1158.0;
+    let middle_px = HD[0] as f32 / 2.0;
+    let motion = Motion {
+        velocity_m_s: Vec3::new(0.0, 0.0, -1.2),
+        ..still(Vec3::ZERO)
+    };
+    let film = || timed(1.0 / 80.0, 0.0);
+    // A stripe on a wall 1.5 m aside, seen 6 m ahead.
+    let mut wall = Splats::default();
+    post(&mut wall, -1.5, -6.0, 0.016, Vec3::splat(0.9));
+    // A bollard 1 m aside and 1.5 m ahead: dark, as wide as a hand, with a stripe on it.
+    let mut bollard = wall.clone();
+    post(&mut bollard, 1.0, -1.5, 0.09, Vec3::splat(0.02));
+    post(&mut bollard, 1.0, -1.495, 0.005, Vec3::splat(0.9));
+    // A bare pole of 4 px at its place.
+    let mut bare = wall.clone();
+    post(&mut bare, 1.0, -1.5, 0.005, Vec3::splat(0.9));
+    for (name, splats) in [("bollard", bollard), ("pole", bare)] {
+        let splats = Arc::new(splats);
+        let Some(clean) = fast(still(Vec3::ZERO), &splats, film(), HD) else {
+            return;
+        };
+        let filmed = fast(motion, &splats, film(), HD).expect("an adapter");
+        let near = smear_px(&clean, &filmed, middle_px + focal_px * 1.0 / 1.5);
+        let far = smear_px(&clean, &filmed, middle_px - focal_px * 1.5 / 6.0);
+        println!("{name}: {near:.2} px, wall {far:.2} px");
+        assert!((near - 7.7).abs() < 0.5, "{name} moves {near} px");
+        assert!((far - 0.7).abs() < 0.5, "wall moves {far} px");
+        if name == "bollard" {
+            // The original gives it the depth of the wall behind it.
+            let wall = Plane {
+                point: Vec3::new(1.5, 0.0, 0.0),
+                normal: Vec3::NEG_X,
+            };
+            let proxy = Film {
+                depth: Depth::Proxy,
+                planes: vec![wall],
+                ..film()
+            };
+            let under = smear_px(
+                &clean,
+                &fast(motion, &splats, proxy, HD).expect("an adapter"),
+                middle_px + focal_px * 1.0 / 1.5,
+            );
+            println!("by proxy: {under:.2} px");
+            assert!(under < near - 1.5, "{under}");
+        }
+    }
+}
+
+/// Numbers in 0..1 from the linear congruential generator of Numerical Recipes.
+fn dice() -> impl FnMut() -> f32 {
+    let mut state = 7_u32;
+    move || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 24) as f32
+    }
+}
+
+/// Thin leaning poles 1 m away before a textured wall 4.6 m away: the stress of the film pass.
+fn fence() -> Arc<Splats> {
+    let mut splats = Splats::default();
+    let mut next = dice();
+    for y in -60..=60 {
+        for x in -110..=110 {
+            let mean = Vec3::new(0.03 * x as f32, 0.03 * y as f32, -4.6 + 0.04 * next());
+            let patch = ((x as i32).div_euclid(8) + (y as i32).div_euclid(6)) % 2;
+            let v = (0.3 + 0.4 * next()) * if patch == 0 { 0.6 } else { 1.0 };
+            let colour = Vec3::new(v, 0.8 * v, 0.6 * v + 0.1);
+            push(
+                &mut splats,
+                mean,
+                Vec3::new(0.02, 0.02, 0.003),
+                colour,
+                0.95,
+            );
+        }
+    }
+    for p in 0..34 {
+        let (x, z) = ((p as f32 - 16.5) * 0.09, -1.0 - 0.35 * next());
+        let lean = 0.12 * (next() - 0.5);
+        let colour = Vec3::new(0.2 + 0.6 * next(), 0.3, 0.2 + 0.6 * next());
+        for k in -130..=130 {
+            let y = 0.006 * k as f32;
+            let mean = Vec3::new(x + lean * y, y, z);
+            push(
+                &mut splats,
+                mean,
+                Vec3::new(0.004, 0.005, 0.004),
+                colour,
+                0.97,
+            );
+        }
+    }
+    Arc::new(splats)
+}
+
+fn walks() -> [(&'static str, Motion); 5] {
+    let motion = |turn_deg_s: f64, velocity_m_s: Vec3| Motion {
+        turn_deg_s,
+        velocity_m_s,
+        ..still(Vec3::ZERO)
+    };
+    [
+        ("turn", motion(TURN_DEG_S, Vec3::ZERO)),
+        ("sideways", motion(0.0, Vec3::X * 1.2)),
+        ("forward", motion(0.0, Vec3::NEG_Z * 1.2)),
+        ("both, doubled", motion(2.0 * TURN_DEG_S, Vec3::X * 2.4)),
+        ("slow walk", motion(6.0, Vec3::new(0.3, 0.02, -0.8))),
+    ]
+}
+
+#[test]
+fn the_fast_pass_reaches_brute_force_on_a_fence() {
+    let splats = fence();
+    let size = [640, 360];
+    for (name, motion) in walks() {
+        let Some(found) = fast(motion, &splats, Film::default(), size) else {
+            return;
+        };
+        let wanted = brute(motion, &splats, Film::default(), size, 65).expect("an adapter");
+        let db = psnr_db(&found, &wanted);
+        println!("{name}: {db:.2} dB");
+        assert!(db >= 43.0, "{name}: {db:.2} dB");
+    }
+}
+
+#[test]
+fn a_lens_out_of_focus_reaches_brute_force() {
+    let splats = fence();
+    let film = || Film {
+        focus_m: 1.1,
+        aperture_m: 0.012,
+        distortion: 0.03,
+        ..Film::default()
+    };
+    for (name, motion) in &walks()[2..5] {
+        let Some(found) = fast(*motion, &splats, film(), SMALL) else {
+            return;
+        };
+        let wanted = brute(*motion, &splats, film(), SMALL, 257).expect("an adapter");
+        let db = psnr_db(&found, &wanted);
+        println!("{name}: {db:.2} dB");
+        assert!(db >= 40.0, "{name}: {db:.2} dB");
+    }
+}
+
+#[test]
+fn the_gpu_films_as_its_twin_does() {
+    let splats = fence();
+    let lens = Film {
+        focus_m: 1.3,
+        aperture_m: 0.006,
+        distortion: -0.04,
+        aberration: 0.002,
+        falloff: 0.4,
+        halation: Halation {
+            strength: 0.6,
+            radius: 0.04,
+            threshold: 0.2,
+        },
+        sharpen: 0.5,
+        shoulder: 0.3,
+        gain: 1.4,
+        balance: [1.1, 1.0, 0.8],
+        noise_shot: 2e-3,
+        noise_read: 1e-5,
+        ..Film::default()
+    };
+    let proxy = Film {
+        depth: Depth::Proxy,
+        planes: vec![Plane {
+            point: Vec3::new(0.0, 0.0, -3.0),
+            normal: Vec3::Z,
+        }],
+        ..Film::default()
+    };
+    let one_layer = Film {
+        depth: Depth::OneLayer,
+        ..Film::default()
+    };
+    for method in [RasterMethod::Quads, RasterMethod::Tiles] {
+        let Some((context, mut renderer)) = renderer(Some(method)) else {
+            return;
+        };
+        let films = [
+            ("default", Film::default()),
+            ("lens", lens.clone()),
+            ("proxy", proxy.clone()),
+            ("one layer", one_layer.clone()),
+        ];
+        for (name, film) in films {
+            for (walk, motion) in [walks()[3], walks()[4]] {
+                let frame = motion.frame(&splats, film.clone());
+                let (picture, _) = renderer.picture(context, &frame, SMALL).expect("draws");
+                let found = from_rgba(SMALL, picture.rgba);
+                let twin = reference::shown(&frame, SMALL, &Rules::product());
+                let db = psnr_db(&found, &from_rgba(SMALL, twin));
+                println!("{method:?}, {name}, {walk}: {db:.2} dB");
+                assert!(db >= 45.0, "{method:?}, {name}, {walk}: {db:.2} dB");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_film_in_which_nothing_moves_is_the_clean_picture() {
+    let splats = fence();
+    for method in [RasterMethod::Quads, RasterMethod::Tiles] {
+        let Some((context, mut renderer)) = renderer(Some(method)) else {
+            return;
+        };
+        let filmed = still(Vec3::ZERO).frame(&splats, Film::default());
+        let clean = Frame {
+            film: None,
+            ..filmed.clone()
+        };
+        let (found, _) = renderer.picture(context, &filmed, SMALL).expect("draws");
+        let (wanted, _) = renderer.picture(context, &clean, SMALL).expect("draws");
+        let largest = (found.rgba.iter().zip(&wanted.rgba))
+            .map(|(a, b)| a.abs_diff(*b))
+            .max();
+        assert!(largest <= Some(1), "{method:?}: {largest:?}");
+        let (again, _) = renderer.picture(context, &filmed, SMALL).expect("draws");
+        assert_eq!(found, again);
+    }
+}
+
+#[test]
+fn noise_is_seeded_by_time_and_stronger_in_light() {
+    // A wall of one colour, half of it dark.
+    let mut splats = Splats::default();
+    for (x, v) in [(-2.0, 0.1), (2.0, 0.8)] {
+        push(
+            &mut splats,
+            Vec3::new(x, 0.0, -4.0),
+            Vec3::new(0.6, 9.0, 0.01),
+            Vec3::splat(v),
+            0.99,
+        );
+        push(
+            &mut splats,
+            Vec3::new(x, 0.0, -4.1),
+            Vec3::new(0.6, 9.0, 0.01),
+            Vec3::splat(v),
+            0.99,
+        );
+    }
+    let Some((context, mut renderer)) = renderer(None) else {
+        return;
+    };
+    let film = Film {
+        noise_shot: 1e-3,
+        noise_read: 1e-6,
+        ..Film::default()
+    };
+    let mut at = |t_s: f64, size: [u32; 2]| {
+        let frame = Frame {
+            t_s,
+            ..still(Vec3::ZERO).frame(&Arc::new(splats.clone()), film.clone())
+        };
+        from_rgba(
+            size,
+            renderer
+                .picture(context, &frame, size)
+                .expect("draws")
+                .0
+                .rgba,
+        )
+    };
+    let (a, again, b) = (at(1.0, HD), at(1.0, HD), at(1.1, HD));
+    assert_eq!(a, again, "the same time has the same noise");
+    assert_ne!(a, b);
+    // In linear light the variance grows with the level; a grain is a pixel of 1080 rows.
+    let spread = |picture: &RgbaImage, x: u32| {
+        let values: Vec<f64> = (0..400).flat_map(|y| row(picture, y, x..x + 1)).collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
+        (mean, variance / values.len() as f64)
+    };
+    let focal_px = 1158.0;
+    let column = |x: f32| (960.0 + focal_px * x / 4.0) as u32;
+    for x in [-2.0, 2.0] {
+        let (mean, variance) = spread(&a, column(x));
+        let wanted = 1e-3 * mean + 1e-6;
+        assert!(
+            (variance / wanted - 1.0).abs() < 0.3,
+            "{x}: {variance} against {wanted}"
+        );
+    }
+    // At half the rows four grains share a pixel: half the deviation.
+    let half = at(1.0, [960, 540]);
+    let (mean, variance) = spread(&half, column(2.0) / 2);
+    let wanted = 0.25 * 1e-3 * mean;
+    assert!(
+        (variance / wanted - 1.0).abs() < 0.35,
+        "{variance} against {wanted}"
+    );
+}

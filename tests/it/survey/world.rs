@@ -1,0 +1,91 @@
+//! Generated places whose floors and walls are known: what the survey is measured against.
+//!
+//! Surfaces are patches of flat splats, jittered as scans are; floaters hang in the air. The same
+//! numbers on every run.
+
+use glam::{Mat3, Quat, Vec3};
+use splatstage::scene::Splats;
+use splatstage::scene::sh::SH_C0;
+
+/// Splats that are added up, and the chance that jitters them.
+#[derive(Default)]
+pub struct World {
+    pub splats: Splats,
+    drawn: u64,
+}
+
+impl World {
+    /// A number in 0..1, another one each time.
+    pub fn chance(&mut self) -> f32 {
+        // SplitMix64 (Steele, Lea, Flood 2014).
+        self.drawn = self.drawn.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.drawn;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 40) as f32 / (1_u64 << 24) as f32
+    }
+
+    /// One splat.
+    pub fn splat(&mut self, p: Vec3, sigma: Vec3, rotation: Quat, opacity: f32, colour: Vec3) {
+        self.splats.means.push(p);
+        self.splats.log_scales.push(sigma.map(f32::ln));
+        self.splats.rotations.push(rotation);
+        self.splats.opacities.push(opacity);
+        self.splats.dc.push((colour - Vec3::splat(0.5)) / SH_C0);
+    }
+
+    /// A rectangle from `corner` along `u` and `v`, with a splat about every `spacing_m`, off the
+    /// surface by `noise_m` at most either way.
+    pub fn patch(
+        &mut self,
+        corner: Vec3,
+        u: Vec3,
+        v: Vec3,
+        [spacing_m, noise_m]: [f32; 2],
+        colour: Vec3,
+    ) {
+        let (nu, nv) = (
+            (u.length() / spacing_m).ceil().max(1.0),
+            (v.length() / spacing_m).ceil().max(1.0),
+        );
+        let (along, normal) = (u.normalize(), u.cross(v).normalize());
+        let rotation = Quat::from_mat3(&Mat3::from_cols(along, normal.cross(along), normal));
+        for i in 0..nu as u32 {
+            for j in 0..nv as u32 {
+                let (a, b) = (self.chance(), self.chance());
+                let off = (2.0 * self.chance() - 1.0) * noise_m;
+                let p =
+                    corner + u * ((i as f32 + a) / nu) + v * ((j as f32 + b) / nv) + normal * off;
+                let sigma = Vec3::new(0.6 * spacing_m, 0.6 * spacing_m, 0.003);
+                let shade = 0.9 + 0.1 * self.chance();
+                self.splat(p, sigma, rotation, 0.9, colour * shade);
+            }
+        }
+    }
+
+    /// Six faces of a box.
+    pub fn block(&mut self, low: Vec3, high: Vec3, grain: [f32; 2], colour: Vec3) {
+        let d = high - low;
+        let (x, y, z) = (Vec3::X * d.x, Vec3::Y * d.y, Vec3::Z * d.z);
+        for (corner, u, v) in [
+            (low, x, y),
+            (low + z, x, y),
+            (low, z, y),
+            (low + x, z, y),
+            (low, x, z),
+            (low + y, x, z),
+        ] {
+            self.patch(corner, u, v, grain, colour);
+        }
+    }
+
+    /// Balls of dust in a box: what a scan leaves in the air.
+    pub fn floaters(&mut self, low: Vec3, high: Vec3, count: usize, opacity: f32) {
+        for _ in 0..count {
+            let share = Vec3::new(self.chance(), self.chance(), self.chance());
+            let sigma = Vec3::splat(0.01 + 0.03 * self.chance());
+            let p = low + (high - low) * share;
+            self.splat(p, sigma, Quat::IDENTITY, opacity, Vec3::splat(0.5));
+        }
+    }
+}
