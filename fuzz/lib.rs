@@ -7,14 +7,23 @@
     reason = "the readers' tree is included whole, targets call a part of it"
 )]
 
+#[path = "../src/audio/mod.rs"]
+pub mod audio;
+#[path = "../src/camera.rs"]
+pub mod camera;
 #[path = "../src/formats/mod.rs"]
 pub mod formats;
+#[path = "../src/motion/mod.rs"]
+pub mod motion;
 #[path = "../src/scene/mod.rs"]
 pub mod scene;
 
 use formats::container::{Memory, Zip};
 use formats::splattie::{Bundle, FormatVersion};
 use formats::{Container, Error, FileSplats, LoadOptions, Place};
+
+use audio::{Bus, Clip, Follower, Listener, Mixer, Score, Source, VoiceSpec};
+use std::sync::Arc;
 
 fn quiet(_: f32) {}
 
@@ -137,6 +146,44 @@ pub fn splattie(bytes: &[u8]) {
     if let Ok(mut bundle) = Bundle::open(&files, None) {
         for version in FormatVersion::ALL {
             let _ = bundle.set_version(version);
+        }
+    }
+}
+
+/// Sound files: Ogg Vorbis, WAV, FLAC, MP3. What is read must play and be followed, streamed too.
+pub fn clip(bytes: &[u8]) {
+    // A long file is streamed; a tenth of a second makes a short one long.
+    for held_max_s in [audio::clip::HELD_MAX_S, 0.1] {
+        let clip = match Clip::decode_holding("fuzz", bytes.into(), held_max_s) {
+            Ok(clip) => Arc::new(clip),
+            Err(error) => {
+                assert!(!error.to_string().is_empty(), "an error without a message");
+                return;
+            }
+        };
+        assert!(clip.length_samples() > 0, "an empty clip");
+        if clip.is_held() {
+            let heard = Follower::new(&clip).expect("held").at(0.01);
+            assert!(heard.level_db.is_finite() && heard.centre_hz.is_finite());
+        }
+        let bus = Bus {
+            name: "main".to_owned(),
+            gain_db: 0.0,
+            is_through_mic: false,
+        };
+        let mut score = Score::new(vec![bus]).expect("one bus");
+        let source = Source::Clip {
+            clip: Arc::clone(&clip),
+            from_s: 0.0,
+            speed: 1.0,
+            is_looped: true,
+        };
+        score.add(VoiceSpec::new(0, source)).expect("in range");
+        let mut mixer = Mixer::new(score, 1);
+        let mut out = [[0.0; 2]; 960];
+        for from in [0, clip.length_samples() / 2, clip.length_samples() - 480] {
+            mixer.render(from, &Listener::default(), &mut out);
+            assert!(out.iter().flatten().all(|v| v.abs() <= 1.0), "no number");
         }
     }
 }

@@ -175,26 +175,28 @@ pub fn butterworth_4_low(hz: f64) -> [Filter; 2] {
     [0.541_196_1, 1.306_563].map(|q| Filter::LowPass { hz, q })
 }
 
-/// A running filter.
+/// Sections of a chain that are worked out in one pass: one waits for its own last sample, and meanwhile
+/// the processor has the others to do.
+const SECTIONS_AT_ONCE: usize = 4;
+
+/// Running filters.
 #[derive(Clone, Debug)]
-pub(super) enum Running {
-    Section(Section),
+enum Running {
+    /// One after the other.
+    Sections(Vec<Section>),
+    /// Side by side.
     Modes(Vec<Resonator>),
 }
 
 impl Running {
-    /// A filter at rest. The values must have passed [`Filter::check`].
-    pub(super) fn new(filter: &Filter) -> Self {
-        match filter {
-            Filter::Modes(modes) => Self::Modes(modes.iter().map(Resonator::new).collect()),
-            section => Self::Section(Section::new(section)),
-        }
-    }
-
     /// Back to rest.
-    pub(super) fn reset(&mut self) {
+    fn reset(&mut self) {
         match self {
-            Self::Section(section) => section.state = [[0.0; 2]; 2],
+            Self::Sections(sections) => {
+                for section in sections {
+                    section.state = [[0.0; 2]; 2];
+                }
+            }
             Self::Modes(modes) => {
                 for mode in modes {
                     mode.state = [[0.0; 2]; 2];
@@ -204,12 +206,20 @@ impl Running {
     }
 
     /// Filters in place; with `is_mono` only the left lane.
-    pub(super) fn run(&mut self, samples: &mut [[f64; 2]], is_mono: bool) {
+    fn run(&mut self, samples: &mut [[f64; 2]], is_mono: bool) {
         match self {
-            Self::Section(section) => {
-                section.run(samples, 0);
-                if !is_mono {
-                    section.run(samples, 1);
+            Self::Sections(sections) => {
+                for some in sections.chunks_mut(SECTIONS_AT_ONCE) {
+                    match (some.len(), is_mono) {
+                        (1, true) => run_sections::<1, 1>(some, samples),
+                        (1, false) => run_sections::<1, 2>(some, samples),
+                        (2, true) => run_sections::<2, 1>(some, samples),
+                        (2, false) => run_sections::<2, 2>(some, samples),
+                        (3, true) => run_sections::<3, 1>(some, samples),
+                        (3, false) => run_sections::<3, 2>(some, samples),
+                        (_, true) => run_sections::<SECTIONS_AT_ONCE, 1>(some, samples),
+                        (_, false) => run_sections::<SECTIONS_AT_ONCE, 2>(some, samples),
+                    }
                 }
             }
             Self::Modes(modes) => {
@@ -223,7 +233,7 @@ impl Running {
 
 /// One second-order section.
 #[derive(Clone, Debug)]
-pub(super) struct Section {
+struct Section {
     b: [f64; 3],
     a: [f64; 2],
     /// By lane.
@@ -264,7 +274,7 @@ impl Section {
             }
             Filter::LowShelf { hz, gain_db } => shelf(angle(hz), gain_db, 1.0),
             Filter::HighShelf { hz, gain_db } => shelf(angle(hz), gain_db, -1.0),
-            // A bank is no section; `Running::new` sends it elsewhere. Passing through is harmless.
+            // A bank is no section; `Chain::new` sends it elsewhere. Passing through is harmless.
             Filter::Modes(_) => ([1.0, 0.0, 0.0], [1.0, 0.0, 0.0]),
         };
         Self {
@@ -273,17 +283,33 @@ impl Section {
             state: [[0.0; 2]; 2],
         }
     }
+}
 
-    fn run(&mut self, samples: &mut [[f64; 2]], lane: usize) {
-        let ([b0, b1, b2], [a1, a2], [mut s1, mut s2]) = (self.b, self.a, self.state[lane]);
-        for sample in samples {
-            let x = sample[lane] + NEARLY_NOTHING;
-            let y = b0 * x + s1;
-            s1 = b1 * x - a1 * y + s2;
-            s2 = b2 * x - a2 * y;
-            sample[lane] = y;
+/// Runs `N` sections over the first `LANES` lanes.
+fn run_sections<const N: usize, const LANES: usize>(
+    sections: &mut [Section],
+    samples: &mut [[f64; 2]],
+) {
+    let b: [[f64; 3]; N] = std::array::from_fn(|i| sections[i].b);
+    let a: [[f64; 2]; N] = std::array::from_fn(|i| sections[i].a);
+    let mut state: [[[f64; 2]; 2]; N] = std::array::from_fn(|i| sections[i].state);
+    for sample in samples {
+        for lane in 0..LANES {
+            let mut value = sample[lane];
+            for i in 0..N {
+                let x = value + NEARLY_NOTHING;
+                let [s1, s2] = state[i][lane];
+                value = b[i][0] * x + s1;
+                state[i][lane] = [
+                    b[i][1] * x - a[i][0] * value + s2,
+                    b[i][2] * x - a[i][1] * value,
+                ];
+            }
+            sample[lane] = value;
         }
-        self.state[lane] = [s1, s2];
+    }
+    for (section, state) in sections.iter_mut().zip(state) {
+        section.state = state;
     }
 }
 
@@ -309,7 +335,7 @@ fn shelf(angle: f64, gain_db: f64, side: f64) -> ([f64; 3], [f64; 3]) {
 
 /// One ringing mode.
 #[derive(Clone, Debug)]
-pub(super) struct Resonator {
+struct Resonator {
     input: f64,
     feedback: [f64; 2],
     /// By lane.
@@ -355,8 +381,21 @@ pub(super) struct Chain(Vec<Running>);
 
 impl Chain {
     /// All at rest.
+    /// The values must have passed [`Filter::check`].
     pub(super) fn new(filters: &[Filter]) -> Self {
-        Self(filters.iter().map(Running::new).collect())
+        let mut chain = Vec::new();
+        for filter in filters {
+            match (filter, chain.last_mut()) {
+                (Filter::Modes(modes), _) => {
+                    chain.push(Running::Modes(modes.iter().map(Resonator::new).collect()));
+                }
+                (section, Some(Running::Sections(sections))) => {
+                    sections.push(Section::new(section));
+                }
+                (section, _) => chain.push(Running::Sections(vec![Section::new(section)])),
+            }
+        }
+        Self(chain)
     }
 
     /// Back to rest.

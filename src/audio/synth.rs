@@ -520,9 +520,13 @@ fn fill_tone(hz: f64, partials: &[f64], first: i64, out: &mut [[f64; 2]]) {
     for (n, sample) in (first..).zip(out) {
         // Whole turns are taken out before the sine, so that an hour in is as exact as the start.
         let turns = (n as f64 * hz / f64::from(RATE_HZ)).fract();
-        let level = (1_i32..).zip(partials).fold(0.0, |sum, (k, amplitude)| {
-            sum + amplitude * (2.0 * PI * turns * f64::from(k)).sin()
-        });
+        let (sin, cos) = (2.0 * PI * turns).sin_cos();
+        // sin(k x) = 2 cos(x) sin((k - 1) x) - sin((k - 2) x): one sine for all partials.
+        let (mut before, mut now, mut level) = (0.0, sin, 0.0);
+        for amplitude in partials {
+            level += amplitude * now;
+            (before, now) = (now, 2.0 * cos * now - before);
+        }
         *sample = [level; 2];
     }
 }

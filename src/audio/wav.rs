@@ -65,12 +65,20 @@ pub fn write(
         let count = (to - at).min(BLOCK_SAMPLES as i64) as usize;
         let samples = &mut block[..count];
         mixer.render(at, ears, samples);
-        for (number, sample) in (at..).zip(samples.iter()) {
-            for (lane, value) in (0..).zip(sample) {
+        if depth == Depth::Int16 {
+            // Whole blocks of this depth go several times faster.
+            let mut block = writer.get_i16_writer(2 * count as u32);
+            for (number, sample) in (at..).zip(samples.iter()) {
+                for (lane, value) in (0..).zip(sample) {
+                    block.write_sample(int_16(*value, number, lane));
+                }
+            }
+            block.flush().map_err(failed)?;
+        } else {
+            for value in samples.iter().flatten() {
                 match depth {
-                    Depth::Int16 => writer.write_sample(int_16(*value, number, lane)),
-                    Depth::Int24 => writer.write_sample(int_24(*value)),
                     Depth::Float32 => writer.write_sample(*value),
+                    Depth::Int16 | Depth::Int24 => writer.write_sample(int_24(*value)),
                 }
                 .map_err(failed)?;
             }
@@ -81,7 +89,7 @@ pub fn write(
     writer.finalize().map_err(failed)
 }
 
-fn int_16(value: f32, number: i64, lane: u64) -> i32 {
+fn int_16(value: f32, number: i64, lane: u64) -> i16 {
     const FULL: f64 = 32_767.0;
     // -140 dB: what filters leave of silence.
     if value.abs() < 1e-7 {
@@ -93,7 +101,7 @@ fn int_16(value: f32, number: i64, lane: u64) -> i32 {
     let dither = share(hash) + share(hash >> 32);
     (f64::from(value) * FULL + dither)
         .round()
-        .clamp(-FULL, FULL) as i32
+        .clamp(-FULL, FULL) as i16
 }
 
 fn int_24(value: f32) -> i32 {

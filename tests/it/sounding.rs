@@ -394,6 +394,82 @@ fn flags_of_sound_are_checked() {
     assert!(!wav.exists() && !png.exists());
 }
 
+/// A folder with one scene that plays one file as a bed.
+fn scene_of_clip(name: &str, bytes: &[u8]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join(name), bytes).expect("written");
+    let text = format!(
+        "-- one clip\nlocal clip\nreturn {{ duration = 1, \n\
+         load = function() clip = sound.clip('{name}') end, \
+         beds = function() return {{ {{ clip = {{ clip = clip, loop = true }} }} }} end }}"
+    );
+    std::fs::write(folder.path().join("scene.luau"), text).expect("written");
+    folder
+}
+
+#[test]
+fn files_that_are_cut_or_lie_are_told_of() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("x.wav");
+    render(Path::new("@hello"), &out, &["--to", "0.5"]);
+    let mut lying = std::fs::read(&out).expect("written");
+    // The number of channels, in the header's eleventh 16-bit word.
+    lying[22] = 9;
+    let scene = scene_of_clip("lie.wav", &lying);
+    let args = ["render", utf8(scene.path()), "-o", utf8(&out)];
+    check_refused(
+        &args,
+        1,
+        &["scene.luau:4", "sound.clip('lie.wav')", "channels"],
+    );
+    let scene = scene_of_clip("text.ogg", b"no sound at all");
+    let args = ["render", utf8(scene.path()), "-o", utf8(&out)];
+    check_refused(&args, 1, &["scene.luau:4", "text.ogg", "not a sound"]);
+
+    let Some(path) = given::data("sounds/beds/wind.ogg") else {
+        return;
+    };
+    let whole = std::fs::read(path).expect("readable");
+    let scene = scene_of_clip("cut.ogg", &whole[..whole.len() / 2]);
+    let args = ["render", utf8(scene.path()), "-o", utf8(&out)];
+    let output = splatstage(args).output().expect("runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && said.contains("cut.ogg"),
+        "{said}"
+    );
+    assert!(
+        read(&out).iter().any(|s| s[0].abs() > 1e-3),
+        "what is there plays"
+    );
+}
+
+#[test]
+fn five_hundred_voices_at_once_are_played_as_far_as_possible_and_told_of() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "-- many\nreturn { duration = 1, voices = function(from)\n\
+        if from > 0 then return nil end\n\
+        local all = {}\n\
+        for i = 1, 500 do all[i] = { t = 0.5, noise = 'white', decay = 0.2, gain_db = -20, seed = i } end\n\
+        return all end }";
+    std::fs::write(folder.path().join("scene.luau"), text).expect("written");
+    let out = folder.path().join("x.wav");
+    let args = ["render", utf8(folder.path()), "-o", utf8(&out), "--json"];
+    let report = check_json(&args, 0);
+    assert_eq!(report["sound"]["voices"], 500);
+    let warning = report["sound"]["warnings"][0].as_str().expect("a warning");
+    assert!(warning.contains("244 voices"), "{warning}");
+    let heard = read(&out);
+    assert!(
+        heard[..23_000].iter().all(|s| *s == [0.0; 2]),
+        "nothing before"
+    );
+    assert!(
+        heard.iter().all(|s| s[0].abs() < 0.9),
+        "held under the limit"
+    );
+}
+
 /// A scene's only file.
 struct OneFile(String);
 
