@@ -357,6 +357,21 @@ impl Live {
         self.clock.is_paused = !self.clock.is_paused;
     }
 
+    /// Length of a scene whose pictures depend on time alone, seconds: its time can be set. A stepped
+    /// scene cannot go back.
+    #[must_use]
+    pub fn seekable_s(&self) -> Option<f64> {
+        let session = self.session()?;
+        session.duration_s().filter(|_| !session.is_stepped())
+    }
+
+    /// Sets scene time, kept within the scene. Nothing happens where time cannot be set.
+    pub fn seek(&mut self, t_s: f64, now: Instant) {
+        if let Some(duration_s) = self.seekable_s() {
+            self.clock.set(t_s.clamp(0.0, duration_s), now);
+        }
+    }
+
     /// Whether asking for another picture can bring another one.
     #[must_use]
     pub fn moves(&self) -> bool {

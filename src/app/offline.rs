@@ -12,6 +12,7 @@ use super::session::{SceneOptions, Session};
 use super::soundtrack::{self, MicChoice, Recording, SoundOptions};
 use super::{FilmMode, Usage, progress::Progress};
 use crate::camera::Camera;
+use crate::film::Film;
 use crate::frame::{Cue, Frame, Walker};
 use crate::gpu::{Context, Packing, Picture, RasterMethod, Renderer, Settings, ShaderSource};
 use anyhow::{Context as _, bail};
@@ -475,8 +476,9 @@ pub fn thumbnail(scene: &SceneOptions, draw: &DrawOptions, output: &Path) -> any
 
 /// Runs the scene without drawing and hands `line` one JSON object for each instant: `t`,
 /// `camera.{position, yaw_deg, pitch_deg, roll_deg, fov_deg}`, `state`, `cues[{t, kind, ...}]` (what
-/// happens from this instant up to the next one), and where somebody carries the camera
-/// `walker.{speed_m_s, phase, floor_m, clearance_m, head_yaw_deg, head_pitch_deg}`.
+/// happens from this instant up to the next one); where somebody carries the camera
+/// `walker.{speed_m_s, phase, floor_m, clearance_m, head_yaw_deg, head_pitch_deg}`, and where it is
+/// filmed `film.{exposure_s, readout_s, stops, balance, focus_m, aperture_m}`.
 ///
 /// # Errors
 /// No such scene, a script that fails, whatever `line` says.
@@ -506,6 +508,9 @@ pub fn trace(
         if let Some(walker) = &frame.walker {
             json["walker"] = walker_json(walker);
         }
+        if let Some(film) = &frame.film {
+            json["film"] = film_json(film);
+        }
         line(&json)?;
     }
     Ok(())
@@ -527,6 +532,17 @@ fn walker_json(walker: &Walker) -> Value {
         "clearance_m": walker.clearance_m,
         "head_yaw_deg": walker.head_yaw_rad.to_degrees(),
         "head_pitch_deg": walker.head_pitch_rad.to_degrees(),
+    })
+}
+
+fn film_json(film: &Film) -> Value {
+    json!({
+        "exposure_s": film.exposure_s,
+        "readout_s": film.readout_s,
+        "stops": film.gain.log2(),
+        "balance": film.balance,
+        "focus_m": film.focus_m,
+        "aperture_m": film.aperture_m,
     })
 }
 

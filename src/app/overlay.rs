@@ -11,6 +11,10 @@ use winit::window::Window;
 
 /// How long a note stays.
 const NOTE: Duration = Duration::from_secs(5);
+/// How long the time bar stays after the pointer has moved.
+const BAR: Duration = Duration::from_millis(2500);
+/// What the time bar leaves free beside its slider, points.
+const BAR_REST: f32 = 170.0;
 
 /// Frame times that the figures are taken over.
 const FRAME_TIMES: usize = 120;
@@ -28,6 +32,9 @@ pub const KEYS: &[(&str, &str)] = &[
     ("c", "copy the camera as flags"),
     ("o", "recent scenes; 1 to 9 opens one"),
     ("space", "stop and go on"),
+    ("left, right", "a second back or on, with shift five; with the time bar any time"),
+    (", .", "a thirtieth of a second back or on"),
+    ("Home, End", "to the start, to the end"),
     ("u", "sound off, and on again"),
     ("[ ]", "turn a scan about x by 90 degrees"),
     ("; '", "turn a scan about z by 90 degrees"),
@@ -64,6 +71,8 @@ pub struct Content<'a> {
     pub t_s: f64,
     /// Scene time stands still.
     pub is_paused: bool,
+    /// How long the scene is, where its time can be set, seconds.
+    pub seekable_s: Option<f64>,
     /// What is wrong with the newest versions of scene and shaders.
     pub faults: Vec<&'a Fault>,
     /// Files being loaded, and how far each is, 0 to 1.
@@ -73,10 +82,12 @@ pub struct Content<'a> {
 }
 
 /// What a person asked for by clicking.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Open the recent scene of this index.
     OpenRecent(usize),
+    /// Go to this scene time, seconds.
+    Seek(f64),
 }
 
 /// State of everything over the picture.
@@ -93,6 +104,8 @@ pub struct Overlay {
     pub shows_help: bool,
     /// The recent scenes are shown.
     pub shows_recent: bool,
+    /// The time bar is shown until then, and longer while time stands still.
+    bar_until: Option<Instant>,
     notes: VecDeque<(String, Instant)>,
     frame_ms: VecDeque<f64>,
     last_frame_at: Option<Instant>,
@@ -119,6 +132,7 @@ impl Overlay {
             shows_figures: false,
             shows_help: false,
             shows_recent: false,
+            bar_until: None,
             notes: VecDeque::new(),
             frame_ms: VecDeque::with_capacity(FRAME_TIMES),
             last_frame_at: None,
@@ -138,10 +152,18 @@ impl Overlay {
     /// Hands a window event to egui; true when it used the event up.
     pub fn on_event(&mut self, window: &Window, event: &winit::event::WindowEvent) -> bool {
         let response = self.state.on_window_event(window, event);
+        if let winit::event::WindowEvent::CursorMoved { .. } = event {
+            self.show_bar();
+        }
         if response.repaint && self.was_visible {
             self.repaint_at = Some(Instant::now());
         }
         response.consumed && self.was_visible
+    }
+
+    /// Shows the time bar for a while, where there is one.
+    pub fn show_bar(&mut self) {
+        self.bar_until = Some(Instant::now() + BAR);
     }
 
     /// Shows a line for a few seconds.
@@ -170,7 +192,8 @@ impl Overlay {
     #[must_use]
     pub fn redraw_at(&self) -> Option<Instant> {
         let note_ends = self.notes.front().map(|(_, until)| *until);
-        self.repaint_at.into_iter().chain(note_ends).min()
+        let ends = note_ends.into_iter().chain(self.bar_until);
+        self.repaint_at.into_iter().chain(ends).min()
     }
 
     /// Shows or hides the figures, which start anew: a picture that did not change was not drawn, and
@@ -201,7 +224,11 @@ impl Overlay {
         let now = Instant::now();
         self.notes.retain(|(_, until)| *until > now);
         self.repaint_at = None;
+        self.bar_until = self.bar_until.filter(|until| *until > now);
+        let bar_s =
+            (content.seekable_s).filter(|_| content.is_paused || self.bar_until.is_some());
         let is_visible = self.shows_figures
+            || bar_s.is_some()
             || self.shows_help
             || self.shows_recent
             || !content.faults.is_empty()
@@ -232,8 +259,16 @@ impl Overlay {
             let foot = !content.faults.is_empty()
                 || !content.progress.is_empty()
                 || !self.notes.is_empty();
+            if let (Some(duration_s), false) = (bar_s, is_modal) {
+                panel(ui, "time", Align2::CENTER_BOTTOM, vec2(0.0, -6.0), |ui| {
+                    if let Some(t_s) = time_bar(ui, content.t_s, duration_s) {
+                        action = Some(Action::Seek(t_s));
+                    }
+                });
+            }
             if foot && !is_modal {
-                panel(ui, "foot", Align2::LEFT_BOTTOM, vec2(6.0, -6.0), |ui| {
+                let above = if bar_s.is_some() { -40.0 } else { -6.0 };
+                panel(ui, "foot", Align2::LEFT_BOTTOM, vec2(6.0, above), |ui| {
                     self.foot(ui, content);
                 });
             }
@@ -435,6 +470,20 @@ fn help(ui: &mut Ui) {
             }
         });
 }
+/// A slider over the scene's time, as wide as the window; the time that it was dragged to.
+fn time_bar(ui: &mut Ui, t_s: f64, duration_s: f64) -> Option<f64> {
+    let mut asked_s = t_s.clamp(0.0, duration_s);
+    let width = ui.ctx().content_rect().width();
+    ui.horizontal(|ui| {
+        ui.spacing_mut().slider_width = (width - BAR_REST).max(60.0);
+        let slider = egui::Slider::new(&mut asked_s, 0.0..=duration_s).show_value(false);
+        let is_moved = ui.add(slider).changed();
+        ui.monospace(format!("{t_s:6.2} / {duration_s:.1} s"));
+        is_moved.then_some(asked_s)
+    })
+    .inner
+}
+
 
 fn recent(ui: &mut Ui, scenes: &[String]) -> Option<Action> {
     let mut action = None;

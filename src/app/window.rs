@@ -31,8 +31,11 @@ use winit::application::ApplicationHandler;
 use winit::dpi::PhysicalSize;
 use winit::event::{ElementState, KeyEvent, WindowEvent};
 use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop, EventLoopProxy};
-use winit::keyboard::ModifiersState;
+use winit::keyboard::{Key, ModifiersState, NamedKey};
 use winit::window::{Fullscreen, Window, WindowId};
+
+/// One step of `,` and `.`: a picture of a film, seconds.
+const PICTURE_S: f64 = 1.0 / 30.0;
 
 /// Splats that a click may be looked for in without being felt.
 const CLICK_SPLATS_MAX: usize = 200_000;
@@ -455,6 +458,7 @@ impl App {
                 .map_or(0, crate::script::Script::memory_bytes),
             t_s: self.live.frame().t_s,
             is_paused: self.live.is_paused(),
+            seekable_s: self.live.seekable_s(),
             faults: (self.live.fault().into_iter())
                 .chain(&self.shader_fault)
                 .collect(),
@@ -492,6 +496,7 @@ impl App {
         }
         match action {
             Some(Action::OpenRecent(index)) => self.open_recent(index),
+            Some(Action::Seek(t_s)) => self.seek(t_s),
             None => {}
         }
     }
@@ -557,6 +562,21 @@ impl App {
             "f12" | "p" => self.save_picture(),
             "c" => self.copy_camera(),
             "space" => return self.pause(),
+            "arrow_left" | "arrow_right" | "," | "." | "home" | "end" => {
+                let Some(duration_s) = self.live.seekable_s() else {
+                    return false;
+                };
+                let second_s = if self.modifiers.shift_key() { 5.0 } else { 1.0 };
+                let t_s = self.live.frame().t_s;
+                self.seek(match name.as_str() {
+                    "arrow_left" => t_s - second_s,
+                    "arrow_right" => t_s + second_s,
+                    "," => t_s - PICTURE_S,
+                    "." => t_s + PICTURE_S,
+                    "home" => 0.0,
+                    _ => duration_s,
+                });
+            }
             "u" => {
                 let is_off = self.sound.toggle_mute();
                 overlay.note(if is_off { "sound off" } else { "sound on" });
@@ -577,6 +597,14 @@ impl App {
         }
         self.must_draw = true;
         true
+    }
+
+    fn seek(&mut self, t_s: f64) {
+        self.live.seek(t_s, Instant::now());
+        if let Some(view) = &mut self.view {
+            view.overlay.show_bar();
+        }
+        self.must_draw = true;
     }
 
     fn pause(&mut self) -> bool {
@@ -686,7 +714,12 @@ impl App {
                 self.tick();
             }
             WindowEvent::KeyboardInput { event: key, .. } => {
-                let is_press = key.state == ElementState::Pressed && !key.repeat;
+                // Held arrows go on through time.
+                let repeats = matches!(
+                    key.logical_key,
+                    Key::Named(NamedKey::ArrowLeft | NamedKey::ArrowRight)
+                ) && self.live.seekable_s().is_some();
+                let is_press = key.state == ElementState::Pressed && (!key.repeat || repeats);
                 if !(is_press && (is_used || self.on_key(event_loop, key))) {
                     self.devices.on(event);
                 }

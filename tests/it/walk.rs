@@ -1,4 +1,4 @@
-//! The walker: the Lua library in `scripts/walk*.luau`, tested through itself, and the way of what
+//! The walker and its phone: the Lua library in `scripts/walk*.luau` and `phone.luau`, tested through itself, and the way of what
 //! walks and sounds out of a script: `cues`, `walker`, `trace`.
 //!
 //! Each Lua test runs one function of a file in `tests/it/walk/`, as a scene that requires the
@@ -19,9 +19,10 @@ const LIMIT_MS: f64 = 120.0;
 
 /// Files of `tests/it/walk/` and what they share with those of the mind, by the name that `require`
 /// knows.
-const FILES: [(&str, &str); 3] = [
+const FILES: [(&str, &str); 4] = [
     ("check.luau", include_str!("mind/check.luau")),
     ("layers.luau", include_str!("walk/layers.luau")),
+    ("phone.luau", include_str!("walk/phone.luau")),
     ("whole.luau", include_str!("walk/whole.luau")),
 ];
 
@@ -59,6 +60,13 @@ lua_tests! {
         three_poses_hardly_stray_from_the_turn
         heads_are_never_faster_than_they_can_be
         a_phone_can_be_fixed_or_in_a_gimbal;
+    phone:
+        a_look_into_the_light_is_exposed_anew_within_a_second
+        white_balance_follows_slowly_and_not_all_the_way
+        focus_waits_hunts_and_settles
+        zoom_glides_in_factors
+        a_steady_phone_shakes_less_and_goes_along
+        a_phone_is_a_function_of_time_and_can_be_overridden;
     whole:
         a_whole_walk_takes_its_time
         nothing_jumps_on_the_whole_way
