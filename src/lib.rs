@@ -11,7 +11,8 @@
 //!  file -> formats -> Splats (immutable, shared) -------------------+
 //!                       | names, bounds                            v
 //!  Input, t ---> script ---> Frame (plain data) --+--> gpu: deform > cull > project > sort > raster
-//!    ^   (Luau: what happens)                     |        > compose -> window | PNG | GIF | video
+//!    ^   (Luau: what happens)                     |        > compose, or film > finish
+//!    |                                            |        -> window | PNG | GIF | video
 //!    |                                            |        > pick -> what the pointer is over -+
 //!    |                                            +--> reference: the same stages, slow, readable
 //!    |                                            +--> trace: text                             |
@@ -65,6 +66,16 @@
 //! convention and are turned once, on load ([`scene::Axes`]). Inside, angles are radians; at the
 //! doors (Lua, JSON, command line) they are degrees. Colours are blended in the stored display
 //! space, as trained. Units stand last in a name: `_s _ms _m _px _rad _deg _db`.
+//!
+//! # Film
+//!
+//! A filmed picture ([`film::Film`]) collects light for a while: each row over its own exposure, from a
+//! camera that moves. The splats are rendered once, with overscan, into two layers that are split where
+//! near things stand before far ones; every pixel then asks at ten to 48 instants where its ray was and
+//! what it met there, by the splats' own depth ([`gpu`]: `film`). The three poses come from the scene
+//! itself ([`app::filming`]). `--film reference` renders every instant whole: the truth that the fast pass
+//! is held to by `tests/it/film.rs`. What a phone does over time (exposure, focus, zoom) is policy, in
+//! `scripts/phone.luau`.
 //!
 //! # Two rasterisers, one rule
 //!

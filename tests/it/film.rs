@@ -306,7 +306,7 @@ fn fence() -> Arc<Splats> {
     for y in -60..=60 {
         for x in -110..=110 {
             let mean = Vec3::new(0.03 * x as f32, 0.03 * y as f32, -4.6 + 0.04 * next());
-            let patch = ((x as i32).div_euclid(8) + (y as i32).div_euclid(6)) % 2;
+            let patch = (i32::div_euclid(x, 8) + i32::div_euclid(y, 6)) % 2;
             let v = (0.3 + 0.4 * next()) * if patch == 0 { 0.6 } else { 1.0 };
             let colour = Vec3::new(v, 0.8 * v, 0.6 * v + 0.1);
             push(
