@@ -24,12 +24,14 @@ pub mod screen;
 pub mod senses;
 pub mod session;
 pub mod shot;
+pub mod survey;
 pub mod viewpoint;
 pub mod watch;
 pub mod window;
 
 pub use offline::DrawOptions;
 pub use session::{CameraOptions, SceneOptions, Session};
+pub use survey::{SurveyOptions, survey};
 pub use window::{PlayOptions, play};
 
 /// The command line or a caller asked for something that makes no sense (exit code 2), as opposed

@@ -31,6 +31,8 @@ pub const KEYS: &[(&str, &str)] = &[
     ("[ ]", "turn a scan about x by 90 degrees"),
     ("; '", "turn a scan about z by 90 degrees"),
     ("l", "level a scan: up in the picture is up"),
+    ("g", "walk through a scan: w a s d, drag, stick"),
+    ("b", "lay the way of a surveyed scan by hand"),
     ("h", "this help"),
 ];
 

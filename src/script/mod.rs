@@ -38,7 +38,8 @@
 //! - `stage`: `splats(path[, {level, axes}])`, `generate{positions, scales, colours[, opacities,
 //!   rotations, sh, name]}` (buffers of f32, lists, or one value for all), `builder([n])` with
 //!   `:add(position, scale, colour[, opacity[, facing[, along]]])` and `:build([name])`,
-//!   `rig(handle, {bones, weights, shapes})`, `probe([handles[, {cell}]])`, all while loading; `framing([handle])`, `args`, `seed`,
+//!   `rig(handle, {bones, weights, shapes})`, `probe([handles[, {cell}]])`, `data(path)` (a JSON file of
+//!   the scene, read-only), all while loading; `save(path, data)` (such a file, in a window only); `framing([handle])`, `args`, `seed`,
 //!   `loop` (s or nil), `aspect` (of the first picture), `reduced_motion`.
 //! - Handles: `position`, `rotation`, `scale`, `tint`, `visible`, `pickable`; `name` and `count` to
 //!   read. Avatars also: `bones`, `shapes`, `states`, `manifest`, `asset_type` to read, `pivot`,
@@ -59,7 +60,8 @@
 //! - `log.info`, `log.warn`, `log.error`, `print`.
 //! - `require('./x')` inside the scene, `require('@stage/x')` for the library in `scripts/`: `avatar`
 //!   (made of `states`, `ghost`, `blink`, `gaze`, `face`, `sphere_camera`), `walker` (made of
-//!   `walk_route`, `walk_pace`, `walk_gait`, `walk_attention`, `walk_head`), `orbit`, `shapes`, `light`.
+//!   `walk_route`, `walk_pace`, `walk_gait`, `walk_attention`, `walk_head`), `walk_laying`, `stroll`, `orbit`,
+//!   `shapes`, `light`.
 //!
 //! `math.random` depends on the seed and on what is being asked (t, step, event), on nothing else.
 
@@ -104,7 +106,21 @@ pub trait Files {
     /// # Errors
     /// A sentence without the path: "not found", "larger than ...".
     fn read(&self, path: &str) -> Result<Vec<u8>, String>;
+
+    /// Replaces or makes a data file, whole or not at all. Only a scene that plays from a folder in a
+    /// window can be saved into.
+    ///
+    /// # Errors
+    /// A sentence without the path: that this scene cannot be saved into, or what the disk says.
+    fn save(&self, path: &str, bytes: &[u8]) -> Result<(), String> {
+        let _ = (path, bytes);
+        Err(NOT_SAVED.to_owned())
+    }
 }
+
+/// What [`Files::save`] says where nothing is saved.
+pub const NOT_SAVED: &str =
+    "only a scene that plays from a folder in a window (splatstage play DIR) can save";
 
 /// Loads splat assets for scripts; implemented in `app` over `formats`, with a cache.
 pub trait Assets {
