@@ -27,6 +27,7 @@ pub mod session;
 pub mod shot;
 pub mod soundtrack;
 pub mod stage_sound;
+pub mod survey;
 pub mod viewpoint;
 pub mod watch;
 pub mod window;
@@ -35,6 +36,7 @@ pub use filming::FilmMode;
 pub use offline::DrawOptions;
 pub use session::{CameraOptions, SceneOptions, Session};
 pub use soundtrack::{MicChoice, SoundOptions};
+pub use survey::{SurveyOptions, survey};
 pub use window::{PlayOptions, play};
 
 /// The command line or a caller asked for something that makes no sense (exit code 2), as opposed

@@ -32,13 +32,18 @@ pub const KEYS: &[(&str, &str)] = &[
     ("c", "copy the camera as flags"),
     ("o", "recent scenes; 1 to 9 opens one"),
     ("space", "stop and go on"),
-    ("left, right", "a second back or on, with shift five; with the time bar any time"),
+    (
+        "left, right",
+        "a second back or on, with shift five; with the time bar any time",
+    ),
     (", .", "a thirtieth of a second back or on"),
     ("Home, End", "to the start, to the end"),
     ("u", "sound off, and on again"),
     ("[ ]", "turn a scan about x by 90 degrees"),
     ("; '", "turn a scan about z by 90 degrees"),
     ("l", "level a scan: up in the picture is up"),
+    ("g", "walk through a scan: w a s d, drag, stick"),
+    ("b", "lay the way of a surveyed scan by hand"),
     ("h", "this help"),
 ];
 
@@ -225,8 +230,7 @@ impl Overlay {
         self.notes.retain(|(_, until)| *until > now);
         self.repaint_at = None;
         self.bar_until = self.bar_until.filter(|until| *until > now);
-        let bar_s =
-            (content.seekable_s).filter(|_| content.is_paused || self.bar_until.is_some());
+        let bar_s = (content.seekable_s).filter(|_| content.is_paused || self.bar_until.is_some());
         let is_visible = self.shows_figures
             || bar_s.is_some()
             || self.shows_help
@@ -483,7 +487,6 @@ fn time_bar(ui: &mut Ui, t_s: f64, duration_s: f64) -> Option<f64> {
     })
     .inner
 }
-
 
 fn recent(ui: &mut Ui, scenes: &[String]) -> Option<Action> {
     let mut action = None;

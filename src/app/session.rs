@@ -160,12 +160,17 @@ impl Session {
         let files = Arc::new(SceneFiles {
             root,
             touched: Mutex::default(),
+            saves_to: match &source {
+                Source::Folder(folder) if live => Some(folder.clone()),
+                _ => None,
+            },
         });
         let library = match &options.scripts {
             Some(folder) => {
                 let files = SceneFiles {
                     root: Root::Opened(formats::open(folder)?),
                     touched: Mutex::default(),
+                    saves_to: None,
                 };
                 Some((folder.clone(), Arc::new(files)))
             }
@@ -637,6 +642,8 @@ struct SceneFiles {
     root: Root,
     /// Names that were asked for, there or not, and what was last read under them.
     touched: Mutex<BTreeMap<String, Loaded>>,
+    /// The folder that scripts may save data into.
+    saves_to: Option<PathBuf>,
 }
 
 enum Root {
@@ -669,6 +676,18 @@ impl Files for SceneFiles {
         });
         self.touch(path, loaded);
         read
+    }
+
+    fn save(&self, path: &str, bytes: &[u8]) -> Result<(), String> {
+        let Some(folder) = &self.saves_to else {
+            return Err(script::NOT_SAVED.to_owned());
+        };
+        check_inside(path)?;
+        let file = folder.join(path);
+        if std::fs::read(&file).is_ok_and(|old| old == bytes) {
+            return Ok(());
+        }
+        super::atomic::write(&file, bytes).map_err(|error| error.to_string())
     }
 }
 

@@ -4,6 +4,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use splatstage::app::offline::{Rate, Span};
 use splatstage::app::{
     CameraOptions, DrawOptions, FilmMode, MicChoice, PlayOptions, SceneOptions, SoundOptions,
+    SurveyOptions,
 };
 use splatstage::formats::AssetType;
 use splatstage::formats::splattie::{BundleOptions, FormatVersion};
@@ -51,6 +52,7 @@ impl Args {
             Some(Command::Inspect(args)) => args.json,
             Some(Command::Convert(args)) => args.json,
             Some(Command::Bundle(args)) => args.json,
+            Some(Command::Survey(args)) => args.json,
             Some(Command::Bench(args)) => args.json,
             Some(Command::Doctor(args)) => args.json,
             Some(Command::Play(_) | Command::Completions { .. }) | None => false,
@@ -71,6 +73,7 @@ pub enum Command {
     Inspect(InspectArgs),
     Convert(ConvertArgs),
     Bundle(BundleArgs),
+    Survey(SurveyArgs),
     Bench(BenchArgs),
     Doctor(DoctorArgs),
     /// Print a completion script for a shell.
@@ -306,6 +309,81 @@ pub struct ConvertArgs {
     /// 512MiB.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub max_unpacked: Option<u64>,
+}
+
+/// Find floor, walls and a way to walk in a scan, and write them as a scene to edit.
+///
+/// Which way is up, the floor, rooms and free space come from the splats alone; the way is the longest
+/// one through the rooms, or goes through the points that are given. DIR gets `scene.luau` (a walker
+/// who films the way), `walk.json` (way, looks, heights of the floor; what you lay by hand in the window
+/// is saved there) and the scan. Points are in the axes of the levelled scan: y up, metres.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  splatstage survey flat.sog -o flat-walk && splatstage flat-walk
+  splatstage survey scans/lod-meta.json -o flat-walk --level 1 --json
+  splatstage survey plaza.ply -o plaza --up -y --from 0,0,0 --via 4,0,2 --to 9,0,-3")]
+pub struct SurveyArgs {
+    /// A splat file, a streamed scan, or a scene, which is taken as it stands at its beginning.
+    #[arg(value_name = "SCAN")]
+    pub scan: String,
+    /// The folder of the scene.
+    #[arg(short, long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Level of a streamed scan; 0 is the finest [default: the finest that fits].
+    #[arg(long, value_name = "N")]
+    pub level: Option<u32>,
+    /// Where x, y and z of the file point, where the file does not tell the truth.
+    #[arg(long, value_name = "AXES")]
+    pub axes: Option<Axes>,
+    /// Which direction is up as the scan is shown: x, -x, y, -y, z, -z or X,Y,Z [default: found].
+    #[arg(long, value_name = "DIRECTION", value_parser = direction, allow_hyphen_values = true)]
+    pub up: Option<Vector>,
+    /// Where the way begins.
+    #[arg(long, value_name = "X,Y,Z", value_parser = vector, allow_hyphen_values = true)]
+    pub from: Option<Vector>,
+    /// Where it ends.
+    #[arg(long, value_name = "X,Y,Z", value_parser = vector, allow_hyphen_values = true)]
+    pub to: Option<Vector>,
+    /// A point between; may be repeated, in order.
+    #[arg(long, value_name = "X,Y,Z", value_parser = vector, allow_hyphen_values = true)]
+    pub via: Vec<Vector>,
+    /// Room that is kept to each side, metres [default: 0.3].
+    #[arg(long, value_name = "M", value_parser = clearance)]
+    pub clearance: Option<f64>,
+    /// How many metres one unit of the scan is, where it is not in metres.
+    #[arg(long, value_name = "TIMES", value_parser = positive)]
+    pub scale: Option<f64>,
+    /// Write over a scene that is in DIR.
+    #[arg(long)]
+    pub force: bool,
+    /// Print what was found as JSON: `up, floor_m, clearance_m, rooms[], length_m, duration_s,
+    /// timings_s`, ...
+    #[arg(long)]
+    pub json: bool,
+    /// Most that an archive may hold unpacked, instead of the built-in limits: bytes, or 4GiB,
+    /// 512MiB.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub max_unpacked: Option<u64>,
+}
+
+impl SurveyArgs {
+    pub fn options(&self) -> SurveyOptions {
+        let point = |v: Vector| glam::Vec3::from_array(v.0.map(|c| c as f32));
+        SurveyOptions {
+            scan: self.scan.clone(),
+            out: self.out.clone(),
+            level: self.level,
+            axes: self.axes,
+            up: self.up.map(point),
+            from: self.from.map(point),
+            to: self.to.map(point),
+            via: self.via.iter().copied().map(point).collect(),
+            clearance_m: self.clearance.map(|m| m as f32),
+            scale: self.scale.map(|s| s as f32),
+            force: self.force,
+            unpacked_bytes_max: self.max_unpacked,
+        }
+    }
 }
 
 /// Make an avatar, a .splattie bundle, of a splat file and its bones, weights, shapes and states.
@@ -740,6 +818,32 @@ fn vector(text: &str) -> Result<Vector, String> {
         .and_then(|v| v.try_into().ok())
         .map(Vector)
         .ok_or_else(|| "expected three numbers X,Y,Z".to_owned())
+}
+
+/// A direction: an axis with its sign, or three numbers.
+fn direction(text: &str) -> Result<Vector, String> {
+    let (sign, axis) = match text.strip_prefix('-') {
+        Some(axis) => (-1.0, axis),
+        None => (1.0, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let found = match axis {
+        "x" => Vector([sign, 0.0, 0.0]),
+        "y" => Vector([0.0, sign, 0.0]),
+        "z" => Vector([0.0, 0.0, sign]),
+        _ => vector(text).map_err(|_| "expected x, -x, y, -y, z, -z or X,Y,Z".to_owned())?,
+    };
+    if found.0.iter().all(|c| *c == 0.0) {
+        return Err("a direction is longer than 0".to_owned());
+    }
+    Ok(found)
+}
+
+fn clearance(text: &str) -> Result<f64, String> {
+    let [low, high] = splatstage::survey::CLEARANCE_M_RANGE;
+    match finite(text) {
+        Ok(m) if (low..=high).contains(&m) => Ok(m),
+        _ => Err(format!("expected metres from {low} to {high}")),
+    }
 }
 
 /// Sides up to here are let through; the adapter may allow less and says so.

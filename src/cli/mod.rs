@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 pub use args::Args;
 use args::{
     BenchArgs, BundleArgs, Command, ConvertArgs, DoctorArgs, InspectArgs, PlayArgs, RenderArgs,
-    TraceArgs,
+    SurveyArgs, TraceArgs,
 };
 use clap::CommandFactory as _;
 use serde_json::{Value, json};
@@ -131,6 +131,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         Some(Command::Inspect(args)) => inspect(&args),
         Some(Command::Convert(args)) => convert(&args),
         Some(Command::Bundle(args)) => bundle(&args),
+        Some(Command::Survey(args)) => survey(&args),
         Some(Command::Bench(args)) => bench(&args),
         Some(Command::Doctor(args)) => run_doctor(&args),
         Some(Command::Completions { shell }) => {
@@ -343,6 +344,16 @@ fn bundle(args: &BundleArgs) -> anyhow::Result<()> {
         print_json(&report)?;
     } else {
         print_text(&text::tree(&report))?;
+    }
+    Ok(())
+}
+
+fn survey(args: &SurveyArgs) -> anyhow::Result<()> {
+    let report = app::survey(&args.options())?;
+    if args.json {
+        print_json(&report)?;
+    } else {
+        print_text(&text::survey(&report))?;
     }
     Ok(())
 }

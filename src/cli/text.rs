@@ -24,6 +24,32 @@ pub fn sound(report: &Value) -> String {
     )
 }
 
+/// What a survey found, in a few lines.
+pub fn survey(report: &Value) -> String {
+    let number = |value: &Value| value.as_f64().unwrap_or(0.0);
+    let [x, y, z] = [0, 1, 2].map(|i| number(&report["up"][i]));
+    let output = report["output"].as_str().unwrap_or_default();
+    let file = report["scan"]["file"].as_str().unwrap_or_default();
+    let how = report["scan"]["how"].as_str().unwrap_or_default();
+    format!(
+        "up: {x:.3} {y:.3} {z:.3}\n\
+         floor: {:.1} m2, {:.2} to {:.2} m high along the way\n\
+         rooms: {}, {} on the way\n\
+         way: {:.1} m, {:.0} s, {:.2} m clear on each side, {} looks\n\
+         scan: {output}/{file}, {how}\n\
+         play it: splatstage {output}\n",
+        number(&report["floor_m2"]),
+        number(&report["floor_m"]["lowest"]),
+        number(&report["floor_m"]["highest"]),
+        report["rooms"].as_array().map_or(0, Vec::len),
+        number(&report["rooms_visited"]),
+        number(&report["length_m"]),
+        number(&report["duration_s"]),
+        number(&report["clearance_m"]),
+        number(&report["looks"]),
+    )
+}
+
 /// A document as indented lines `name: value`; what is empty is left out.
 pub fn tree(document: &Value) -> String {
     let mut text = String::new();

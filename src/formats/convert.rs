@@ -9,8 +9,8 @@ use super::{
     Avatar, Code, Error, Format, LoadOptions, Place, Progress, dot_splat, load, ply_write,
     sog_write, spz,
 };
-use crate::scene::Axes;
 use crate::scene::body::Skin;
+use crate::scene::{Axes, Splats};
 use std::io::Write;
 use std::path::Path;
 
@@ -133,6 +133,24 @@ pub fn convert(
         axes,
         warnings: file.warnings,
         lost,
+    })
+}
+
+/// Writes splats that are in world space, in the format that the file's name asks for (axes and all),
+/// and says what is lost.
+///
+/// # Errors
+/// [`Code::NotWritable`], [`Code::Io`]. On any error `output` is as it was.
+pub fn save(splats: &Splats, output: &Path, progress: Progress<'_>) -> Result<Vec<String>, Error> {
+    let at = Place::file(output.display().to_string());
+    let to = target(output, &at)?;
+    let mut turned = splats.clone();
+    turned.turn(Axes::RUB.turn_to(to.axes()));
+    replace(output, &at, |out| match to {
+        Format::Spz => spz::write(&turned, out, &at, progress),
+        Format::DotSplat => dot_splat::write(&turned, out, &at, progress),
+        Format::Sog => sog_write::write(&turned, out, &at, progress),
+        _ => ply_write::write(&turned, to.axes(), out, &at, progress),
     })
 }
 

@@ -50,7 +50,7 @@ pub(crate) mod values;
 
 use crate::scene::{Axes, Splats};
 pub use container::{Container, open, open_with_limit};
-pub use convert::{ConvertOptions, Converted, convert};
+pub use convert::{ConvertOptions, Converted, convert, save};
 pub use detect::detect;
 pub use load::{load, load_in, read, read_in};
 pub use splattie::{AssetType, Avatar};

@@ -46,7 +46,8 @@
 //!   rotations, sh, name]}` (buffers of f32, lists, or one value for all), `builder([n[, degree]])` with
 //!   `:add(position, scale, colour[, opacity[, facing[, along]]])`, `:sheet{points, across, count, ...}`
 //!   (a surface of splats: see below) and `:build([name])`, `texture(pixels, across)`,
-//!   `rig(handle, {bones, weights, shapes})`, `probe([handles[, {cell}]])`, all while loading; `framing([handle])`, `args`, `seed`,
+//!   `rig(handle, {bones, weights, shapes})`, `probe([handles[, {cell}]])`, `data(path)` (a JSON file of
+//!   the scene, read-only), all while loading; `save(path, data)` (such a file, in a window only); `framing([handle])`, `args`, `seed`,
 //!   `loop` (s or nil), `aspect` (of the first picture), `reduced_motion`.
 //! - Handles: `position`, `rotation`, `scale`, `tint`, `visible`, `pickable`; `name` and `count` to
 //!   read. Avatars also: `bones`, `shapes`, `states`, `manifest`, `asset_type` to read, `pivot`,
@@ -82,7 +83,7 @@
 //! - `require('./x')` inside the scene, `require('@stage/x')` for the library in `scripts/`: `avatar`
 //!   (made of `states`, `ghost`, `blink`, `gaze`, `face`, `sphere_camera`, `avatar_sounds`, `speech`), `walker`
 //!   (made of `walk_route`, `walk_pace`, `walk_gait`, `walk_attention`, `walk_head`), `footsteps`, `beds`, `ears`,
-//!   `orbit`, `shapes`, `light`, `paint`, `street`.
+//!   `orbit`, `shapes`, `light`, `paint`, `phone`, `street`, `stroll`, `walk_laying`.
 //!
 //! # Sheets
 //! `builder:sheet{points, across, count}` makes any number of splats on the surface that runs straight
@@ -144,7 +145,21 @@ pub trait Files {
     /// # Errors
     /// A sentence without the path: "not found", "larger than ...".
     fn read(&self, path: &str) -> Result<Vec<u8>, String>;
+
+    /// Replaces or makes a data file, whole or not at all. Only a scene that plays from a folder in a
+    /// window can be saved into.
+    ///
+    /// # Errors
+    /// A sentence without the path: that this scene cannot be saved into, or what the disk says.
+    fn save(&self, path: &str, bytes: &[u8]) -> Result<(), String> {
+        let _ = (path, bytes);
+        Err(NOT_SAVED.to_owned())
+    }
 }
+
+/// What [`Files::save`] says where nothing is saved.
+pub const NOT_SAVED: &str =
+    "only a scene that plays from a folder in a window (splatstage play DIR) can save";
 
 /// Loads splat assets and sounds for scripts; implemented in `app` over `formats`, with a cache.
 pub trait Assets {

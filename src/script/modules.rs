@@ -52,12 +52,17 @@ const STANDARD: &[(&str, &str)] = &[
     ),
     ("states", include_str!("../../scripts/states.luau")),
     ("street", include_str!("../../scripts/street.luau")),
+    ("stroll", include_str!("../../scripts/stroll.luau")),
     (
         "walk_attention",
         include_str!("../../scripts/walk_attention.luau"),
     ),
     ("walk_gait", include_str!("../../scripts/walk_gait.luau")),
     ("walk_head", include_str!("../../scripts/walk_head.luau")),
+    (
+        "walk_laying",
+        include_str!("../../scripts/walk_laying.luau"),
+    ),
     ("walk_pace", include_str!("../../scripts/walk_pace.luau")),
     ("walk_route", include_str!("../../scripts/walk_route.luau")),
     ("walker", include_str!("../../scripts/walker.luau")),
@@ -130,6 +135,27 @@ impl Modules {
             chunk: self.chunk(path),
             source,
         })
+    }
+
+    /// Reads a data file of the scene.
+    pub(super) fn data(
+        &self,
+        path: &str,
+        bytes_max: usize,
+    ) -> std::result::Result<Vec<u8>, String> {
+        self.watch(path);
+        let bytes = self.files.read(path)?;
+        if bytes.len() > bytes_max {
+            return Err(format!(
+                "larger than the {bytes_max} bytes that a data file may have"
+            ));
+        }
+        Ok(bytes)
+    }
+
+    /// Writes a data file of the scene.
+    pub(super) fn save(&self, path: &str, bytes: &[u8]) -> std::result::Result<(), String> {
+        self.files.save(path, bytes)
     }
 
     /// Finds what `path` means to the chunk `requirer`.

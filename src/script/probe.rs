@@ -1,7 +1,8 @@
 //! `stage.probe`: what a ray meets, where the ground is and how far walls are, for scripts.
 //!
-//! A probe is [`Voxels`] over the splats as they stand when it is made; it does not follow them. A
-//! scene that is loaded anew with the same splats in the same places gets the same cells again.
+//! A probe is [`Voxels`] over the splats as they stand when it is made; it does not follow them. The
+//! cells are filled when the first question comes, off the script's clock. A scene that is loaded anew
+//! with the same splats in the same places gets the same cells again.
 
 use super::args;
 use super::quota::{Quota, Share};
@@ -11,7 +12,7 @@ use crate::scene::Splats;
 use crate::survey::voxels::{CELL_M, CELL_M_RANGE, CLEARANCE_M_MAX};
 use crate::survey::{Placed, Voxels};
 use mlua::{Error, Lua, MetaMethod, Result, UserData, UserDataFields, UserDataMethods, Value};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
 
@@ -86,16 +87,16 @@ fn voxels(of: &[(Arc<Splats>, Placing)], cell_m: f32) -> Arc<Voxels> {
 
 /// What `stage.probe` returns.
 pub(super) struct Probe {
-    voxels: Arc<Voxels>,
+    of: Vec<(Arc<Splats>, Placing)>,
+    cell_m: f32,
+    filled: OnceCell<(Arc<Voxels>, Share)>,
     host: Rc<Host>,
-    _share: Share,
 }
 
 impl Probe {
     /// `stage.probe([handles], [{cell =}])`: a handle, a list of them, or nil for all that is visible.
-    pub(super) fn new(lua: &Lua, host: &Rc<Host>, of: &Value, options: &Value) -> Result<Self> {
-        let what = "stage.probe";
-        host.only_while_loading(what)?;
+    pub(super) fn new(host: &Rc<Host>, of: &Value, options: &Value) -> Result<Self> {
+        host.only_while_loading("stage.probe")?;
         let cell_m = match options {
             Value::Nil => CELL_M,
             value => {
@@ -125,47 +126,56 @@ impl Probe {
             value => Some(vec![splats::handle(value, "stage.probe: splats")?.index]),
         };
         let of = cast.borrow().placings(only.as_deref());
-        let voxels = host.budget.off_the_clock(|| voxels(&of, cell_m));
-        let share = host.cells.take(lua, voxels.count(), what)?;
         Ok(Self {
-            voxels,
+            of,
+            cell_m,
+            filled: OnceCell::new(),
             host: host.clone(),
-            _share: share,
         })
+    }
+
+    /// The cells.
+    fn voxels(&self, lua: &Lua) -> Result<&Voxels> {
+        if let Some((voxels, _)) = self.filled.get() {
+            return Ok(voxels);
+        }
+        let voxels = (self.host.budget).off_the_clock(|| voxels(&self.of, self.cell_m));
+        let share = self.host.cells.take(lua, voxels.count(), "stage.probe")?;
+        Ok(&self.filled.get_or_init(|| (voxels, share)).0)
     }
 }
 
 impl UserData for Probe {
     fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
         fields.add_meta_field(MetaMethod::Type, "probe");
-        fields.add_field_method_get("cell", |_, p| Ok(p.voxels.cell_m()));
-        fields.add_field_method_get("count", |_, p| Ok(p.voxels.count()));
+        fields.add_field_method_get("cell", |lua, p| Ok(p.voxels(lua)?.cell_m()));
+        fields.add_field_method_get("count", |lua, p| Ok(p.voxels(lua)?.count()));
     }
 
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_method(
             "look",
-            |_, p, (position, direction, max): (Value, Value, Value)| {
+            |lua, p, (position, direction, max): (Value, Value, Value)| {
                 let origin = args::vector(&position, "probe:look: position", "metres")?;
                 let way = args::vector(&direction, "probe:look: direction", "any length")?;
                 let max_m = args::within(&max, "probe:look: max", "metres", 0.0, LOOK_M_MAX)?;
                 if way.try_normalize().is_none() {
                     return args::refuse("probe:look: direction", "longer than 0", &direction);
                 }
-                let look = p.voxels.look(origin, way, max_m as f32);
+                let look = p.voxels(lua)?.look(origin, way, max_m as f32);
                 let far_m = f64::from(look.distance_m.unwrap_or(max_m as f32));
                 p.host.budget.charge((far_m * INTERRUPTS_PER_M) as u64);
                 let [r, g, b] = look.colour.to_array();
                 Ok((look.distance_m, r, g, b, look.seen))
             },
         );
-        methods.add_method("ground", |_, p, position: Value| {
+        methods.add_method("ground", |lua, p, position: Value| {
             let at = args::vector(&position, "probe:ground: position", "metres")?;
-            Ok(p.voxels.ground(at))
+            Ok(p.voxels(lua)?.ground(at))
         });
         methods.add_method(
             "clearance",
-            |_, p, (position, low, high): (Value, Value, Value)| {
+            |lua, p, (position, low, high): (Value, Value, Value)| {
                 let foot = args::vector(&position, "probe:clearance: position", "metres")?;
                 let height = |value: &Value, name: &str, default: f64| match value {
                     Value::Nil => Ok(default),
@@ -180,7 +190,7 @@ impl UserData for Probe {
                 let low_m = height(&low, "low", BODY_M[0])?;
                 let high_m = height(&high, "high", BODY_M[1])?;
                 p.host.budget.charge(INTERRUPTS_CLEARANCE);
-                Ok(p.voxels.clearance(foot, low_m as f32, high_m as f32))
+                Ok(p.voxels(lua)?.clearance(foot, low_m as f32, high_m as f32))
             },
         );
         methods.add_meta_method(MetaMethod::Index, |_, _, key: Value| {
@@ -189,11 +199,12 @@ impl UserData for Probe {
                 args::describe(&key)
             )))
         });
-        methods.add_meta_method(MetaMethod::ToString, |_, p, ()| {
+        methods.add_meta_method(MetaMethod::ToString, |lua, p, ()| {
+            let voxels = p.voxels(lua)?;
             Ok(format!(
                 "probe ({} cells of {} m, walls up to {CLEARANCE_M_MAX} m off)",
-                p.voxels.count(),
-                p.voxels.cell_m()
+                voxels.count(),
+                voxels.cell_m()
             ))
         });
     }

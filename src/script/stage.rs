@@ -12,6 +12,8 @@ use glam::Vec3;
 use mlua::{Error, Lua, Result, Table, Value};
 use std::rc::Rc;
 
+/// Longest data file, bytes.
+const DATA_BYTES_MAX: usize = 4 << 20;
 /// Room round what is framed: the share of centres that bounds leave out is mostly floaters, but
 /// also the top of a head and the soles of its shoes.
 const FRAMING_MARGIN: f32 = 1.25;
@@ -108,9 +110,54 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>, args_json: &serde_json::Value) -
     stage.raw_set("framing", lua.create_function(framing)?)?;
 
     let own = host.clone();
-    let probe =
-        move |lua: &Lua, (of, options): (Value, Value)| Probe::new(lua, &own, &of, &options);
+    let probe = move |_: &Lua, (of, options): (Value, Value)| Probe::new(&own, &of, &options);
     stage.raw_set("probe", lua.create_function(probe)?)?;
+
+    let own = host.clone();
+    let data = move |lua: &Lua, path: Value| {
+        own.only_while_loading("stage.data")?;
+        let path = args::text(&path, "stage.data: path")?;
+        let failed = |why: &str| Error::runtime(format!("stage.data('{path}'): {why}"));
+        let inside = super::modules::asset_path(&path).map_err(failed)?;
+        let bytes = own
+            .modules
+            .data(&inside, DATA_BYTES_MAX)
+            .map_err(|why| failed(&why))?;
+        let json: serde_json::Value =
+            serde_json::from_slice(&bytes).map_err(|why| failed(&why.to_string()))?;
+        super::plain::to_lua(lua, &json, true)
+    };
+    stage.raw_set("data", lua.create_function(data)?)?;
+
+    let own = host.clone();
+    let save = move |_: &Lua, (path, value): (Value, Value)| {
+        if own.only_while_loading("").is_ok() {
+            // What is saved is loaded anew, so that would never end.
+            return Err(Error::runtime(
+                "stage.save works while the scene plays: in step and event, not while it loads",
+            ));
+        }
+        let path = args::text(&path, "stage.save: path")?;
+        let failed = |why: &str| Error::runtime(format!("stage.save('{path}'): {why}"));
+        let inside = super::modules::asset_path(&path).map_err(failed)?;
+        if !inside.ends_with(".json") {
+            return Err(failed("only data is saved: the name must end in .json"));
+        }
+        args::table(&value, "stage.save: data")?;
+        let json = super::plain::to_json(&value, "stage.save: data")?;
+        let mut bytes = serde_json::to_vec_pretty(&json).map_err(|why| failed(&why.to_string()))?;
+        bytes.push(b'\n');
+        if bytes.len() > DATA_BYTES_MAX {
+            return Err(failed(&format!(
+                "{} bytes are more than the {DATA_BYTES_MAX} that a data file may have",
+                bytes.len()
+            )));
+        }
+        own.budget
+            .off_the_clock(|| own.modules.save(&inside, &bytes))
+            .map_err(|why| failed(&why))
+    };
+    stage.raw_set("save", lua.create_function(save)?)?;
     Ok(stage)
 }
 

@@ -26,6 +26,8 @@ const CLOUD: u32 = 12;
 pub(super) const PIECES_MAX: u64 = 48 << 20;
 /// Splats more transparent than this are not drawn, so they fill nothing.
 const OPACITY_MIN: f32 = 1.0 / 255.0;
+/// Rows that a thread takes at once.
+const CHUNK: usize = 1 << 16;
 /// Blocks are numbered within this distance of the origin on each axis; what is further out is
 /// dropped. At 5 cm a cell that is 838 km.
 const BLOCK_MAX: i32 = (1 << 20) - 1;
@@ -147,32 +149,43 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// The samples of a splat that belongs to the level of `cell_m`: not too large for it, and too
-    /// large for the `finer` one.
-    fn counts_here(&self, row: usize, cell_m: f32, finer: Option<f32>) -> Option<[u32; 3]> {
-        let counts = self.counts(row, cell_m)?;
-        let is_here = fits(&counts)
-            && finer.is_none_or(|finer_m| {
-                self.counts(row, finer_m)
-                    .is_some_and(|counts| !fits(&counts))
-            });
-        is_here.then_some(counts)
-    }
-
-    /// Pieces that all splats of a level have together, and whether any splat is too large for it.
-    pub(super) fn count_pieces(&self, cell_m: f32, finer: Option<f32>) -> (u64, bool) {
-        (0..self.len())
-            .into_par_iter()
-            .map(|row| match self.counts_here(row, cell_m, finer) {
-                Some(counts) => (u64::from(pieces_of(&counts).iter().product::<u32>()), false),
-                None => (
-                    0,
-                    self.counts(row, cell_m)
-                        .is_some_and(|counts| !fits(&counts)),
-                ),
+    /// Of the rows `of` those that a level of `cell_m` can hold and those that are too large for it, in
+    /// their order, and the number of pieces of the first. What is not drawn is in neither.
+    pub(super) fn split(&self, of: &[u32], cell_m: f32) -> Split {
+        let parts: Vec<Split> = of
+            .par_chunks(CHUNK)
+            .map(|rows| {
+                let mut part = Split::default();
+                for row in rows {
+                    let Some(counts) = self.counts(*row as usize, cell_m) else {
+                        continue;
+                    };
+                    if fits(&counts) {
+                        part.here.push(*row);
+                        part.pieces += u64::from(pieces_of(&counts).iter().product::<u32>());
+                    } else {
+                        part.larger.push(*row);
+                    }
+                }
+                part
             })
-            .reduce(|| (0, false), |a, b| (a.0 + b.0, a.1 || b.1))
+            .collect();
+        let mut whole = Split::default();
+        for part in parts {
+            whole.here.extend(part.here);
+            whole.larger.extend(part.larger);
+            whole.pieces += part.pieces;
+        }
+        whole
     }
+}
+
+/// What [`Rows::split`] returns.
+#[derive(Default)]
+pub(super) struct Split {
+    pub here: Vec<u32>,
+    pub larger: Vec<u32>,
+    pub pieces: u64,
 }
 
 /// Whether a splat of so many samples is small enough for a level.
@@ -277,30 +290,25 @@ struct Sums {
     opacity: Vec<f32>,
     thickness: Vec<f32>,
     colour: Vec<Vec3>,
-    /// Height above the cell's bottom, in cells, times thickness.
-    height: Vec<f32>,
+    /// Place in the cell, 0 to 1 on each axis, times thickness.
+    place: Vec<Vec3>,
 }
 
-/// Fills a level with the splats that belong to it. `progress` is told shares of this level's work,
-/// 0 to 1.
+/// Fills a level with the splats `of`. `progress` is told shares of this level's work, 0 to 1.
 pub(super) fn fill(
     rows: &Rows<'_>,
+    of: &[u32],
     cell_m: f32,
-    finer: Option<f32>,
     progress: &(dyn Fn(f32) + Sync),
 ) -> Level {
-    const CHUNK: usize = 1 << 16;
     let super_m = cell_m * SUPER_CELLS as f32;
-    let chunks: Vec<Vec<Piece>> = (0..rows.len().div_ceil(CHUNK))
-        .into_par_iter()
-        .map(|chunk| {
-            let mut pieces = Vec::new();
-            for row in chunk * CHUNK..rows.len().min((chunk + 1) * CHUNK) {
-                if rows.counts_here(row, cell_m, finer).is_none() {
-                    continue;
-                }
-                if let Some(plan) = rows.plan(row, cell_m) {
-                    cut(&plan, row as u32, super_m, &mut pieces);
+    let chunks: Vec<Vec<Piece>> = of
+        .par_chunks(CHUNK)
+        .map(|some| {
+            let mut pieces = Vec::with_capacity(some.len());
+            for row in some {
+                if let Some(plan) = rows.plan(*row as usize, cell_m) {
+                    cut(&plan, *row, super_m, &mut pieces);
                 }
             }
             pieces
@@ -335,7 +343,7 @@ impl Sums {
             opacity: vec![0.0; cells],
             thickness: vec![0.0; cells],
             colour: vec![Vec3::ZERO; cells],
-            height: vec![0.0; cells],
+            place: vec![Vec3::ZERO; cells],
         }
     }
 
@@ -359,7 +367,7 @@ impl Sums {
                     self.opacity[i],
                     self.thickness[i],
                     self.colour[i],
-                    self.height[i],
+                    self.place[i],
                 );
                 if let Some(cell) = cell {
                     mask |= 1 << inner;
@@ -368,7 +376,7 @@ impl Sums {
                 self.opacity[i] = 0.0;
                 self.thickness[i] = 0.0;
                 self.colour[i] = Vec3::ZERO;
-                self.height[i] = 0.0;
+                self.place[i] = Vec3::ZERO;
             }
             if mask != 0 {
                 block.push(brick as u32, mask, first);
@@ -414,7 +422,7 @@ impl Sums {
                     self.opacity[slot] += weight * plan.opacity;
                     self.thickness[slot] += thickness;
                     self.colour[slot] += thickness * plan.colour;
-                    self.height[slot] += thickness * (p.y - cell.y).clamp(0.0, 1.0);
+                    self.place[slot] += thickness * (p - cell).clamp(Vec3::ZERO, Vec3::ONE);
                 }
             }
         }

@@ -2,7 +2,7 @@
 //! ground, how far is the next wall.
 //!
 //! It finds no floor and no way; that is the rest of `survey`. A cell holds the summed opacity and the
-//! optical thickness of what lies in it, its mean colour (band 0, display space) and how high in the
+//! optical thickness of what lies in it, its mean colour (band 0, display space) and where in the
 //! cell it lies. Cells hang in bricks of 4x4x4, bricks in blocks of 4x4x4, blocks in a hash table, so
 //! rays cross what is empty in long strides. Splats that would fill too many cells, such as a painted
 //! sky, go to coarser grids, which rays cross at the same time. Bodies are taken at rest and edits
@@ -76,6 +76,21 @@ pub struct Look {
     pub seen: f32,
 }
 
+/// What is in one cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Matter {
+    /// The cell's corner, in cells from the origin.
+    pub at: IVec3,
+    /// Summed opacity of its splats.
+    pub opacity: f32,
+    /// Optical thickness of a whole cell.
+    pub thickness: f32,
+    /// Mean colour, display space.
+    pub colour: Vec3,
+    /// Where its splats are on the whole, metres.
+    pub place: Vec3,
+}
+
 /// Sparse cells over splats: see the module docs.
 #[derive(Debug)]
 pub struct Voxels {
@@ -83,19 +98,19 @@ pub struct Voxels {
     levels: Vec<Level>,
 }
 
-/// One cell, packed in 8 bytes.
+/// One cell, packed in 10 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell {
     opacity: u16,
     thickness: u16,
     colour: [u8; 3],
-    height: u8,
+    place: [u8; 3],
 }
 
 impl Cell {
-    /// A cell of sums; `None` where nothing is left after rounding. `colour` and `height` are times
+    /// A cell of sums; `None` where nothing is left after rounding. `colour` and `place` are times
     /// thickness.
-    pub(super) fn new(opacity: f32, thickness: f32, colour: Vec3, height: f32) -> Option<Self> {
+    pub(super) fn new(opacity: f32, thickness: f32, colour: Vec3, place: Vec3) -> Option<Self> {
         // A cast of floats saturates, which is what is wanted of a heap of a million splats.
         let stored = |v: f32| (v * STORED).round() as u16;
         let (o, t) = (stored(opacity), stored(thickness));
@@ -107,7 +122,7 @@ impl Cell {
             opacity: o,
             thickness: t,
             colour: (colour * share).to_array().map(|c| c.round() as u8),
-            height: (height * share).round() as u8,
+            place: (place * share).to_array().map(|c| c.round() as u8),
         })
     }
 
@@ -123,9 +138,9 @@ impl Cell {
         Vec3::from(self.colour.map(f32::from)) / 255.0
     }
 
-    /// Height of what is in the cell above the cell's bottom, in cells.
-    fn height(self) -> f32 {
-        f32::from(self.height) / 255.0
+    /// Where in the cell it is on the whole, in cells.
+    fn place(self) -> Vec3 {
+        Vec3::from(self.place.map(f32::from)) / 255.0
     }
 }
 
@@ -336,21 +351,22 @@ impl Voxels {
         if u32::try_from(rows.len()).is_err() {
             return Self { levels };
         }
-        let mut counted = rows.count_pieces(cell_m, None);
-        while counted.0 > fill::PIECES_MAX && cell_m < 1e4 {
+        let all: Vec<u32> = (0..rows.len() as u32).collect();
+        let mut split = rows.split(&all, cell_m);
+        while split.pieces > fill::PIECES_MAX && cell_m < 1e4 {
             cell_m *= 2.0;
-            counted = rows.count_pieces(cell_m, None);
+            split = rows.split(&all, cell_m);
         }
-        levels.push(fill::fill(&rows, cell_m, None, progress));
-        while counted.1 && levels.len() < LEVELS_MAX {
-            let finer = cell_m;
+        drop(all);
+        levels.push(fill::fill(&rows, &split.here, cell_m, progress));
+        while !split.larger.is_empty() && levels.len() < LEVELS_MAX {
             cell_m *= COARSER;
-            counted = rows.count_pieces(cell_m, Some(finer));
-            if counted.0 > fill::PIECES_MAX {
+            split = rows.split(&split.larger, cell_m);
+            if split.pieces > fill::PIECES_MAX {
                 // Millions of huge splats are no scan.
                 break;
             }
-            levels.push(fill::fill(&rows, cell_m, Some(finer), &|_| ()));
+            levels.push(fill::fill(&rows, &split.here, cell_m, &|_| ()));
         }
         Self { levels }
     }
@@ -365,6 +381,18 @@ impl Voxels {
     #[must_use]
     pub fn count(&self) -> usize {
         self.levels.iter().map(|level| level.cells.len()).sum()
+    }
+
+    /// Every cell of the finest grid, in an order that is the same every time.
+    pub fn matter(&self) -> impl Iterator<Item = Matter> {
+        self.levels.first().into_iter().flat_map(Level::matter)
+    }
+
+    /// What is in the finest cell `at`, where there is anything.
+    #[must_use]
+    pub fn matter_at(&self, at: IVec3) -> Option<Matter> {
+        let level = self.levels.first()?;
+        level.cell(at).map(|cell| level.matter_of(at, cell))
     }
 
     /// Follows a ray for `max_m` metres at most. `direction` may have any length; one of no length
@@ -432,13 +460,43 @@ impl Voxels {
     /// above it: metres, sideways, 0 inside of one, at most [`CLEARANCE_M_MAX`].
     #[must_use]
     pub fn clearance(&self, foot: Vec3, low_m: f32, high_m: f32) -> f32 {
+        self.clearance_of(foot, low_m, high_m, SOLID_OPACITY)
+    }
+
+    /// The same with another summed opacity than [`SOLID_OPACITY`].
+    #[must_use]
+    pub fn clearance_of(&self, foot: Vec3, low_m: f32, high_m: f32, opacity: f32) -> f32 {
         self.levels.first().map_or(CLEARANCE_M_MAX, |level| {
-            level.clearance(foot, low_m, high_m)
+            level.clearance(foot, low_m, high_m, opacity)
         })
     }
 }
 
 impl Level {
+    fn matter(&self) -> impl Iterator<Item = Matter> {
+        self.blocks.iter().flat_map(move |block| {
+            let corner = fill::block_of(block.key) << 4_i32;
+            let bricks = bits(block.mask).zip(&block.bricks);
+            bricks.flat_map(move |(number, brick)| {
+                let corner = corner + corner_of(number) * SIDE_CELLS;
+                bits(brick.mask).enumerate().map(move |(rank, inner)| {
+                    let cell = self.cells[brick.first as usize + rank];
+                    self.matter_of(corner + corner_of(inner), cell)
+                })
+            })
+        })
+    }
+
+    fn matter_of(&self, at: IVec3, cell: Cell) -> Matter {
+        Matter {
+            at,
+            opacity: cell.opacity(),
+            thickness: cell.thickness(),
+            colour: cell.colour(),
+            place: (at.as_vec3() + cell.place()) * self.cell_m,
+        }
+    }
+
     fn ground(&self, p: Vec3) -> Option<f32> {
         let at = p / self.cell_m;
         if self.blocks.is_empty() || at.abs().max_element() >= (i32::MAX / 2) as f32 {
@@ -475,7 +533,7 @@ impl Level {
             if let Some(cell) = self.cell(here) {
                 let thickness = cell.thickness();
                 sum += thickness;
-                heights += thickness * (here.y as f32 + cell.height());
+                heights += thickness * (here.y as f32 + cell.place().y);
             }
         }
         if sum > 0.0 {
@@ -485,7 +543,7 @@ impl Level {
         }
     }
 
-    fn clearance(&self, foot: Vec3, low_m: f32, high_m: f32) -> f32 {
+    fn clearance(&self, foot: Vec3, low_m: f32, high_m: f32, opacity: f32) -> f32 {
         let far = (i32::MAX / 2) as f32;
         let low = Vec3::new(
             foot.x - CLEARANCE_M_MAX,
@@ -536,8 +594,7 @@ impl Level {
                             let cell = brick_corner + corner_of(inner);
                             if cell.y >= low.y
                                 && cell.y <= high.y
-                                && self.cells[brick.first as usize + rank].opacity()
-                                    >= SOLID_OPACITY
+                                && self.cells[brick.first as usize + rank].opacity() >= opacity
                             {
                                 nearest = nearest.min(distance(cell, 1));
                             }

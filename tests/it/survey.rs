@@ -3,15 +3,22 @@
 
 mod world;
 
+use crate::cli::splatstage;
 use crate::given;
 use crate::mind::{Nothing, load_files};
-use glam::{Quat, Vec3};
+use glam::{IVec3, Mat3, Quat, Vec3};
 use serde_json::Value as Json;
+use splatstage::app::assets::AssetCache;
+use splatstage::app::{CameraOptions, SceneOptions, Session};
+use splatstage::frame::{Event, Input};
+use splatstage::motion::Spline;
 use splatstage::scene::{Placement, Splats};
-use splatstage::survey::{Placed, Voxels, voxels};
+use splatstage::survey::{self, Failure, Options, Placed, Survey, Voxels, survey, voxels};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
-use world::World;
+use world::{World, passage_floor};
 
 const RED: Vec3 = Vec3::new(0.8, 0.2, 0.1);
 const BLUE: Vec3 = Vec3::new(0.1, 0.2, 0.8);
@@ -303,4 +310,522 @@ fn a_real_scan_is_filled_and_asked() {
         start.elapsed().as_secs_f64()
     );
     assert!(cells.count() > 100_000);
+}
+
+/// The least distance from a curve to any 5 cm cell whose centres sum up to more than half, between 0.3
+/// and 1.7 m above the floor under the curve: written apart from the survey, with centres alone.
+fn least_distance(
+    splats: &Splats,
+    turn: Quat,
+    route: &[Vec3],
+    heights: &[f32],
+    every_m: f64,
+) -> f32 {
+    let mut sums: HashMap<[i32; 3], f32> = HashMap::new();
+    for i in 0..splats.len() {
+        if splats.is_drawable(i) {
+            let p = turn * splats.means[i];
+            let cell = (p / 0.05).floor().as_ivec3().to_array();
+            *sums.entry(cell).or_default() += splats.opacities[i];
+        }
+    }
+    let solid: Vec<Vec3> = sums
+        .iter()
+        .filter(|(_, sum)| **sum > 0.5)
+        .map(|(cell, _)| (IVec3::from_array(*cell).as_vec3() + 0.5) * 0.05)
+        .collect();
+    let points: Vec<_> = route.iter().map(|p| p.as_dvec3()).collect();
+    let curve = Spline::new(&points, false).expect("a way");
+    let mut least = f32::INFINITY;
+    let count = (curve.length() / 0.05).ceil() as usize;
+    for i in 0..=count {
+        let u = i as f64 / count as f64;
+        let p = curve.at(u).as_vec3();
+        let at = u * curve.length() / every_m;
+        let k = (at as usize).min(heights.len() - 2);
+        let floor = heights[k] + (heights[k + 1] - heights[k]) * (at - k as f64) as f32;
+        for cell in &solid {
+            let up = cell.y - floor;
+            if (0.3..=1.7).contains(&up) {
+                least = least.min((cell.x - p.x).hypot(cell.z - p.z));
+            }
+        }
+    }
+    least
+}
+
+fn survey_of(splats: &Splats, options: &Options) -> Result<Survey, Failure> {
+    survey(&[Placed::plain(splats)], options, &|_, _| ())
+}
+
+#[test]
+fn the_floor_and_the_walls_of_a_passage_are_where_they_were_built() {
+    let world = World::passage();
+    let found = survey_of(&world.splats, &Options::default()).expect("a way");
+    assert!(found.up.distance(Vec3::Y) < 2e-3, "{}", found.up);
+    // The way is in the axes of the levelled scan, which are nearly those of the world.
+    let back = found.rotation.inverse();
+    let points: Vec<_> = found.route.points.iter().map(|p| p.as_dvec3()).collect();
+    let curve = Spline::new(&points, false).expect("a way");
+    assert!(curve.length() > 8.0, "{} m", curve.length());
+    assert!(found.rooms.rooms.len() >= 2 && found.route.rooms.len() >= 2);
+    let (mut worst_floor, mut worst_wall, mut walls) = (0.0_f32, 0.0_f32, 0);
+    for (i, height) in found.heights_m.iter().enumerate() {
+        let u = (i as f64 * survey::FLOOR_EVERY_M / curve.length()).min(1.0);
+        let p = back * curve.at(u).as_vec3();
+        if (p.x - 7.0).abs() > 0.1 {
+            worst_floor = worst_floor.max((height - passage_floor(p.x)).abs());
+        }
+    }
+    for (i, sides) in found.walls_m.iter().enumerate() {
+        let u = (i as f64 * survey::WALLS_EVERY_M / curve.length()).min(1.0);
+        let p = back * curve.at(u).as_vec3();
+        let ahead = curve.tangent(u).as_vec3();
+        if !(5.4..8.6).contains(&p.x) {
+            continue;
+        }
+        // To the left of +x lies -z.
+        let (left, right) = if ahead.x > 0.0 {
+            (1.3, 2.7)
+        } else {
+            (2.7, 1.3)
+        };
+        for (side, z) in sides.iter().zip([left, right]) {
+            let wanted = (z - p.z).abs() / ahead.x.abs();
+            let known = side.expect("a wall");
+            worst_wall = worst_wall.max((known - wanted).abs());
+            walls += 1;
+        }
+    }
+    eprintln!("floor within {worst_floor} m, walls within {worst_wall} m");
+    assert!(worst_floor < 0.01, "{worst_floor}");
+    assert!(walls >= 8 && worst_wall < 0.03, "{walls}: {worst_wall}");
+    assert!(found.route.clearance_m >= survey::CLEARANCE_M);
+    let apart = least_distance(
+        &world.splats,
+        found.rotation,
+        &found.route.points,
+        &found.heights_m,
+        survey::FLOOR_EVERY_M,
+    );
+    assert!(apart > 0.2, "{apart}");
+    // The red chest stands out.
+    assert!(
+        found.looks.iter().any(|l| {
+            let p = back * l.target;
+            p.x > 11.5 && p.z < 1.5
+        }),
+        "{:?}",
+        found.looks
+    );
+}
+
+/// However the file lies, up is found and the same way comes out.
+#[test]
+fn scans_that_lie_on_their_side_are_set_upright() {
+    let world = World::passage();
+    for turn in [
+        Quat::from_rotation_x(std::f32::consts::FRAC_PI_2),
+        Quat::from_rotation_x(-std::f32::consts::FRAC_PI_2),
+        Quat::from_rotation_x(std::f32::consts::PI),
+        Quat::from_rotation_z(std::f32::consts::FRAC_PI_2),
+        Quat::from_rotation_z(0.05) * Quat::from_rotation_x(0.03),
+    ] {
+        let mut splats = world.splats.clone();
+        splats.turn(Mat3::from_quat(turn));
+        let found = survey_of(&splats, &Options::default()).expect("a way");
+        let wanted = turn * Vec3::Y;
+        let off_deg = found.up.angle_between(wanted).to_degrees();
+        assert!(
+            off_deg < 0.3,
+            "{off_deg} degrees: {} for {wanted}",
+            found.up
+        );
+        assert!(found.route.length_m > 8.0);
+    }
+}
+
+#[test]
+fn a_way_goes_through_the_points_that_are_given() {
+    let world = World::passage();
+    let through = vec![
+        Vec3::new(13.0, 0.25, 3.2),
+        Vec3::new(9.6, 0.25, 3.4),
+        Vec3::new(1.0, 0.1, 0.7),
+    ];
+    let options = Options {
+        up: Some(Vec3::Y),
+        through: through.clone(),
+        ..Options::default()
+    };
+    let found = survey_of(&world.splats, &options).expect("a way");
+    let points: Vec<_> = found.route.points.iter().map(|p| p.as_dvec3()).collect();
+    let curve = Spline::new(&points, false).expect("a way");
+    for p in &through {
+        let near = (0..=1000)
+            .map(|i| curve.at(i as f64 / 1000.0).as_vec3().distance(*p))
+            .fold(f32::INFINITY, f32::min);
+        assert!(near < 0.5, "{p} is passed at {near} m");
+    }
+    assert!(found.route.clearance_m >= survey::CLEARANCE_M);
+    let nowhere = Options {
+        through: vec![through[0], Vec3::new(30.0, 0.0, 0.0)],
+        ..options.clone()
+    };
+    let error = survey_of(&world.splats, &nowhere).expect_err("no floor there");
+    assert!(error.to_string().contains("30.00,0.00,0.00"), "{error}");
+    let wide = Options {
+        clearance_m: 0.9,
+        ..options
+    };
+    let error = survey_of(&world.splats, &wide).expect_err("the passage is 1.4 m wide");
+    assert!(error.to_string().contains("--clearance"), "{error}");
+}
+
+#[test]
+fn what_has_no_floor_says_so() {
+    let empty = survey_of(&Splats::default(), &Options::default());
+    assert_eq!(empty.err(), Some(Failure::Empty));
+    let mut ball = World::default();
+    ball.floaters(Vec3::ZERO, Vec3::ONE, 3000, 0.9);
+    let up = Options {
+        up: Some(Vec3::Y),
+        ..Options::default()
+    };
+    let error = survey_of(&ball.splats, &up).expect_err("a ball of dust");
+    assert!(
+        error.to_string().contains("floor") || error.to_string().contains("way"),
+        "{error}"
+    );
+}
+
+/// A flat of many rooms, as it was scanned: z up in the file.
+#[test]
+fn a_real_flat_is_walked_through() {
+    let Some(path) = given::data("scenes/lacadiere/lod-meta.json") else {
+        return;
+    };
+    let level = std::env::var("SURVEY_LEVEL").map_or(3, |v| v.parse().expect("a level"));
+    let options = splatstage::formats::LoadOptions {
+        level: Some(level),
+        ..Default::default()
+    };
+    let loaded = splatstage::formats::load(&path, &options, &|_| ()).expect("the scan loads");
+    let start = Instant::now();
+    let found = survey_of(&loaded.splats, &Options::default()).expect("a way");
+    let apart = least_distance(
+        &loaded.splats,
+        found.rotation,
+        &found.route.points,
+        &found.heights_m,
+        survey::FLOOR_EVERY_M,
+    );
+    let mut visited = found.route.rooms.clone();
+    visited.sort_unstable();
+    visited.dedup();
+    eprintln!(
+        "level {level}: up {}, {:.1} m through rooms {:?}, clear {:.3} m, centres {apart:.3} m, {:.1} s",
+        found.up,
+        found.route.length_m,
+        found.route.rooms,
+        found.route.clearance_m,
+        start.elapsed().as_secs_f64()
+    );
+    assert!(found.up.distance(Vec3::NEG_Z) < 0.03, "{}", found.up);
+    assert!(found.route.length_m >= 15.0 && visited.len() >= 3);
+    assert!(apart > 0.2, "{apart}");
+}
+
+/// A folder with the passage as a PLY file.
+fn passage_file() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("passage.ply");
+    let world = World::passage();
+    splatstage::formats::save(&world.splats, &path, &|_| ()).expect("writes");
+    (folder, path)
+}
+
+fn run(args: &[&str]) -> (i32, Json, String) {
+    let output = splatstage(args).output().expect("the program starts");
+    let json = serde_json::from_slice(&output.stdout).unwrap_or(Json::Null);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code().unwrap_or(-1), json, errors)
+}
+
+#[test]
+fn the_command_writes_a_scene_that_plays_and_keeps_what_is_there() {
+    let (folder, scan) = passage_file();
+    let (scan, out) = (scan.to_str().expect("text"), folder.path().join("walk"));
+    let out_text = out.to_str().expect("text");
+    let (code, report, errors) = run(&["survey", scan, "-o", out_text, "--json"]);
+    assert_eq!(code, 0, "{errors}");
+    assert!(report["length_m"].as_f64() > Some(8.0), "{report}");
+    assert!(report["clearance_m"].as_f64() >= Some(0.3), "{report}");
+    assert_eq!(report["scan"]["file"], "scan.ply");
+    assert_eq!(report["scan"]["how"], "a hard link to the file");
+    assert!(report["timings_s"]["voxels"].is_number(), "{report}");
+    // It plays: the eyes stay at their height over the floor.
+    let (code, trace, errors) = run(&["trace", out_text, "--json", "--step", "0.5"]);
+    assert_eq!(code, 0, "{errors}");
+    let frames = trace["frames"].as_array().expect("frames");
+    assert!(frames.len() > 20);
+    let mut crossed = false;
+    for frame in frames {
+        let p = &frame["camera"]["position"];
+        let [x, y] = [0, 1].map(|i| p[i].as_f64().expect("a number") as f32);
+        crossed |= (x - 7.0).abs() < 0.6;
+        if (x - 7.0).abs() > 1.6 {
+            let eye = y - passage_floor(x);
+            assert!((eye - 1.58).abs() < 0.08, "{eye} at {p}");
+        }
+    }
+    assert!(crossed, "the way goes through the passage");
+    // What an author may have edited is not written over.
+    let scene = out.join("scene.luau");
+    std::fs::write(&scene, "-- mine").expect("writes");
+    let (code, _, errors) = run(&["survey", scan, "-o", out_text]);
+    assert!(code == 1 && errors.contains("--force"), "{code}: {errors}");
+    assert_eq!(std::fs::read_to_string(&scene).expect("reads"), "-- mine");
+    let (code, ..) = run(&["survey", scan, "-o", out_text, "--force"]);
+    assert_eq!(code, 0);
+    assert!(
+        std::fs::read_to_string(&scene)
+            .expect("reads")
+            .contains("walker")
+    );
+    // The same again, from the scene that was written: its splats are put together anew.
+    let again = folder.path().join("again");
+    let again = again.to_str().expect("text");
+    let (code, second, errors) = run(&["survey", out_text, "-o", again, "--json"]);
+    assert_eq!(code, 0, "{errors}");
+    assert_eq!(second["scan"]["how"], "written anew");
+    let [a, b] = [&report, &second].map(|r| r["length_m"].as_f64().expect("metres"));
+    assert!((a - b).abs() < 0.5, "{a} and {b}");
+}
+
+#[test]
+fn the_command_refuses_what_it_cannot_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("dust.ply");
+    let mut dust = World::default();
+    dust.floaters(Vec3::ZERO, Vec3::ONE, 500, 0.3);
+    splatstage::formats::save(&dust.splats, &path, &|_| ()).expect("writes");
+    let out = folder.path().join("walk");
+    let [scan, out_text] = [&path, &out].map(|p| p.to_str().expect("text"));
+    let (code, _, errors) = run(&["survey", scan, "-o", out_text]);
+    assert!(code == 1 && errors.contains("--up"), "{code}: {errors}");
+    assert!(!out.exists(), "nothing is left behind");
+    for (flags, said) in [
+        (&["--to", "1,0,0"][..], "--from"),
+        (&["--from", "0,0,0", "--via", "1,0,0"], "--to"),
+        (&["--up", "w"], "expected x"),
+        (&["--clearance", "9"], "expected metres"),
+    ] {
+        let mut args = vec!["survey", scan, "-o", out_text];
+        args.extend(flags);
+        let (code, _, errors) = run(&args);
+        assert!(
+            code == 2 && errors.contains(said),
+            "{flags:?} {code}: {errors}"
+        );
+    }
+}
+
+/// A surveyed scene in a session, as the window plays it.
+fn live_session(folder: &Path) -> Session {
+    let options = SceneOptions {
+        scene: folder.to_str().expect("text").to_owned(),
+        ..SceneOptions::default()
+    };
+    let cache = AssetCache::new(Arc::new(|_, _| ()));
+    Session::open(options, cache, true).expect("opens")
+}
+
+fn event(kind: &str, name: &str, values: &[f64]) -> Event {
+    Event {
+        kind: kind.into(),
+        name: name.into(),
+        values: values.to_vec(),
+        target: None,
+    }
+}
+
+fn saved(folder: &Path) -> Json {
+    let bytes = std::fs::read(folder.join("walk.json")).expect("reads");
+    serde_json::from_slice(&bytes).expect("JSON")
+}
+
+#[test]
+fn clicks_lay_a_way_that_is_saved_and_baked_again() {
+    let (folder, scan) = passage_file();
+    let out = folder.path().join("walk");
+    let args = [
+        "survey",
+        scan.to_str().expect("text"),
+        "-o",
+        out.to_str().expect("text"),
+    ];
+    let (code, _, errors) = run(&args);
+    assert_eq!(code, 0, "{errors}");
+    let mut session = live_session(&out);
+    let input = Input {
+        aspect: 1.0,
+        ..Input::default()
+    };
+    session.reload(0.0, &input).expect("plays");
+    let found = saved(&out);
+    let count = |data: &Json, what: &str| data[what].as_array().map_or(0, Vec::len);
+    session.event(&event("key", "b", &[])).expect("laying");
+    let laying = session.frame(0.1, &input).expect("a picture");
+    let eye = laying.camera.position;
+    // Everything anew: two waypoints on the floor before the eyes, and something to look at.
+    session.event(&event("key", "n", &[])).expect("anew");
+    assert_eq!(count(&saved(&out), "route"), 0);
+    let reload = |session: &mut Session, t_s: f64| {
+        session.reload(t_s, &input).expect("plays");
+        session.frame(t_s + 0.1, &input).expect("a picture")
+    };
+    let again = reload(&mut session, 0.2);
+    assert!(again.camera.position.distance(eye) < 0.05, "laying goes on");
+    for (i, pointer) in [[0.0, -0.9], [0.0, -0.35]].iter().enumerate() {
+        session
+            .event(&event("click", "mouse_left", pointer))
+            .expect("a click");
+        let data = saved(&out);
+        assert_eq!(count(&data, "route"), i + 1);
+        let p = &data["route"][i];
+        let [x, y] = [0, 1].map(|k| p[k].as_f64().expect("a number") as f32);
+        assert!((y - passage_floor(x)).abs() < 0.02, "{p}");
+        reload(&mut session, 1.0 + i as f64);
+    }
+    session
+        .event(&event("click", "mouse_right", &[0.2, 0.0]))
+        .expect("a look");
+    assert_eq!(count(&saved(&out), "looks"), 1);
+    assert!(saved(&out)["floor"].is_null() && !found["floor"].is_null());
+    reload(&mut session, 4.0);
+    assert!(session.duration_s() > Some(5.0), "a short walk");
+    session
+        .event(&event("key", "backspace", &[]))
+        .expect("back");
+    assert_eq!(count(&saved(&out), "route"), 1);
+    // One waypoint is no way yet, and still plays.
+    reload(&mut session, 5.0);
+}
+
+#[test]
+fn data_is_read_and_saved_only_where_it_may_be() {
+    let scene = r#"
+        local data = stage.data("d.json")
+        log.info(data.a[2] .. " " .. tostring(pcall(function() data.a = 1 end)))
+        for _, bad in { "none.json", "../d.json", "broken.json" } do
+            log.info(select(2, pcall(stage.data, bad)))
+        end
+        log.info(select(2, pcall(stage.save, "d.json", {})))
+        return { event = function(e)
+            log.info(select(2, pcall(stage.save, e.name, { 1 })))
+            log.info(select(2, pcall(stage.data, "d.json")))
+        end }
+    "#;
+    let files = [
+        ("scene.luau", scene),
+        ("d.json", r#"{"a": [1, "two"]}"#),
+        ("broken.json", "{"),
+    ]
+    .map(|(name, text)| (name.to_owned(), text.to_owned()));
+    let (mut script, lines) = load_files(files.into(), Arc::new(Nothing), Json::Null, None);
+    script.event(&event("key", "d.json", &[])).expect("runs");
+    script.event(&event("key", "d.luau", &[])).expect("runs");
+    let lines: Vec<String> = lines.take().into_iter().map(|(_, text)| text).collect();
+    for (line, said) in lines.iter().zip([
+        "two false",
+        "not found",
+        "leads outside",
+        "EOF",
+        "not while it loads",
+        "only a scene that plays from a folder",
+        "works in the file's body",
+        "must end in .json",
+    ]) {
+        assert!(line.contains(said), "{line}: {said}");
+    }
+    assert_eq!(lines.len(), 9);
+}
+
+/// The viewer's walker: comes down to the floor, goes as far as the wall lets it, and no further.
+#[test]
+fn a_person_walks_on_the_floor_and_out_of_walls() {
+    let (_folder, scan) = passage_file();
+    let options = SceneOptions {
+        scene: scan.to_str().expect("text").to_owned(),
+        camera: CameraOptions {
+            eye: Some([2.5, 2.0, 2.6]),
+            target: Some([3.5, 2.0, 2.6]),
+            ..CameraOptions::default()
+        },
+        ..SceneOptions::default()
+    };
+    let cache = AssetCache::new(Arc::new(|_, _| ()));
+    let mut session = Session::open(options, cache, false).expect("opens");
+    let still = Input {
+        aspect: 1.0,
+        ..Input::default()
+    };
+    session.reload(0.0, &still).expect("plays");
+    session.event(&event("key", "g", &[])).expect("walks");
+    let at_rest = session
+        .frame(1.0, &still)
+        .expect("a picture")
+        .camera
+        .position;
+    assert!((at_rest.y - 1.68).abs() < 0.02, "{at_rest}");
+    // Towards +x, past the corner of the wall at x = 5, z = 2.7.
+    let ahead = Input {
+        held: vec!["w".into()],
+        ..still.clone()
+    };
+    let mut t_s = 1.0;
+    let mut last = at_rest;
+    for _ in 0..200 {
+        t_s += 0.1;
+        let p = session
+            .frame(t_s, &ahead)
+            .expect("a picture")
+            .camera
+            .position;
+        let in_room = p.x < 4.8 && (0.2..3.8).contains(&p.z);
+        let in_passage = p.x >= 4.7 && (1.5..2.5).contains(&p.z);
+        let behind = p.x > 9.2 && (0.2..3.8).contains(&p.z) && p.x < 13.8;
+        assert!(in_room || in_passage || behind, "{p}");
+        assert!(p.distance(last) < 0.2, "{last} {p}");
+        last = p;
+    }
+    assert!(last.x > 3.5, "{last}");
+    assert!(
+        (last.y - 1.58 - passage_floor(last.x)).abs() < 0.03,
+        "{last}"
+    );
+    // With z free: into the passage and up the step.
+    let stick = Input {
+        stick: glam::Vec2::new(0.0, 1.0),
+        ..still.clone()
+    };
+    let aside = Input {
+        held: vec!["a".into()],
+        ..still.clone()
+    };
+    for _ in 0..5 {
+        t_s += 0.1;
+        session.frame(t_s, &aside).expect("a picture");
+    }
+    for _ in 0..100 {
+        t_s += 0.1;
+        last = session
+            .frame(t_s, &stick)
+            .expect("a picture")
+            .camera
+            .position;
+    }
+    assert!(last.x > 9.0, "{last}");
+    assert!((last.y - 1.58 - 0.25).abs() < 0.03, "{last}");
 }

@@ -392,7 +392,11 @@ fn a_shader_that_does_not_fit_its_pipeline_is_an_error_too() {
 #[test]
 fn uniform_structs_lie_as_the_shaders_read_them() {
     let text = splatstage::gpu::ShaderSource::default();
-    let files = ["shared/types.wgsl", "shared/film.wgsl", "film_exposure.wgsl"];
+    let files = [
+        "shared/types.wgsl",
+        "shared/film.wgsl",
+        "film_exposure.wgsl",
+    ];
     let text: String = (files.iter())
         .map(|name| text.text(name).expect("embedded"))
         .collect();

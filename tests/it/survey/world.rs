@@ -88,4 +88,101 @@ impl World {
             self.splat(p, sigma, Quat::IDENTITY, opacity, Vec3::splat(0.5));
         }
     }
+
+    /// Two rooms and a passage between them with a step in it, holes in the floor, a ceiling, a chest, and
+    /// dust in the air. Its floor is [`passage_floor`]; the sides of the passage are at z = 1.3 and 2.7.
+    pub fn passage() -> Self {
+        let mut world = Self::default();
+        let grain = [0.03, 0.004];
+        let (grey, white, red) = (
+            Vec3::new(0.45, 0.4, 0.35),
+            Vec3::splat(0.85),
+            Vec3::new(0.8, 0.15, 0.1),
+        );
+        let (x, y, z) = (Vec3::X, Vec3::Y, Vec3::Z);
+        // Floors and ceilings of the rooms and of the passage before and behind the step.
+        for (x0, x1, z0, z1, floor) in [
+            (0.0, 5.0, 0.0, 4.0, 0.1),
+            (5.0, 7.0, 1.3, 2.7, 0.1),
+            (7.0, 9.0, 1.3, 2.7, 0.25),
+            (9.0, 14.0, 0.0, 4.0, 0.25),
+        ] {
+            let (along, across) = (x * (x1 - x0), z * (z1 - z0));
+            world.patch(Vec3::new(x0, floor, z0), along, across, grain, grey);
+            world.patch(Vec3::new(x0, 2.7, z0), along, across, grain, white);
+        }
+        world.patch(Vec3::new(7.0, 0.1, 1.3), y * 0.15, z * 1.4, grain, grey);
+        let up = y * 2.7;
+        for (corner, along) in [
+            ((0.0, 0.0), x * 5.0),
+            ((0.0, 4.0), x * 5.0),
+            ((0.0, 0.0), z * 4.0),
+            ((5.0, 0.0), z * 1.3),
+            ((5.0, 2.7), z * 1.3),
+            ((5.0, 1.3), x * 4.0),
+            ((5.0, 2.7), x * 4.0),
+            ((9.0, 0.0), z * 1.3),
+            ((9.0, 2.7), z * 1.3),
+            ((9.0, 0.0), x * 5.0),
+            ((9.0, 4.0), x * 5.0),
+            ((14.0, 0.0), z * 4.0),
+        ] {
+            let corner = Vec3::new(corner.0, 0.0, corner.1);
+            world.patch(corner, along, up, grain, white);
+        }
+        world.block(
+            Vec3::new(12.2, 0.25, 0.2),
+            Vec3::new(13.8, 0.95, 1.0),
+            grain,
+            red,
+        );
+        // Three holes.
+        for (hx, hz) in [(2.5, 2.0), (6.0, 2.0), (11.0, 2.2)] {
+            let keep: Vec<bool> = world
+                .splats
+                .means
+                .iter()
+                .map(|p| p.y > 0.4 || (p.x - hx).hypot(p.z - hz) > 0.22)
+                .collect();
+            world.keep(&keep);
+        }
+        let (low, high) = (Vec3::new(0.2, 0.3, 0.2), Vec3::new(13.8, 2.5, 3.8));
+        world.floaters(low, high, 400, 0.12);
+        world
+    }
+
+    fn keep(&mut self, keep: &[bool]) {
+        let kept = |i: usize| keep[i];
+        let s = &mut self.splats;
+        let mut i = 0;
+        s.means.retain(|_| {
+            i += 1;
+            kept(i - 1)
+        });
+        i = 0;
+        s.log_scales.retain(|_| {
+            i += 1;
+            kept(i - 1)
+        });
+        i = 0;
+        s.rotations.retain(|_| {
+            i += 1;
+            kept(i - 1)
+        });
+        i = 0;
+        s.opacities.retain(|_| {
+            i += 1;
+            kept(i - 1)
+        });
+        i = 0;
+        s.dc.retain(|_| {
+            i += 1;
+            kept(i - 1)
+        });
+    }
+}
+
+/// Height of the floor of [`World::passage`] by x.
+pub fn passage_floor(x: f32) -> f32 {
+    if x < 7.0 { 0.1 } else { 0.25 }
 }

@@ -1,0 +1,529 @@
+//! Where one can stand: a height for every column of cells, on as many storeys as there are.
+//!
+//! A spot is the top of something solid with room for a body above it. Spots side by side whose
+//! heights a foot can climb are connected; of all connected regions the lowest large one is the
+//! floor, so neither table tops nor the upper sides of ceilings are. Small holes are filled, heights
+//! are medians. It plans no way. The idea of spans and climbs is that of Recast (Mononen 2009).
+
+use super::voxels::{Matter, Voxels};
+use glam::{IVec2, IVec3, Vec3};
+use rayon::prelude::*;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// A step that is climbed without a thought, metres.
+pub const CLIMB_M: f32 = 0.22;
+/// What is lower than this above the floor is stepped over, metres.
+pub const STEP_OVER_M: f32 = 0.3;
+/// What is higher than this above the floor is not in the way, metres.
+pub const BODY_M: f32 = 1.75;
+/// How much further up and down a body is kept free than it reaches, metres: the floor is smoothed after
+/// that.
+const MARGIN_M: f32 = 0.06;
+/// Summed opacity from which a cell is in the way of a body. Less than of a floor: a grid that lies
+/// otherwise would cut the same splats into other cells.
+pub const OBSTACLE_OPACITY: f32 = 0.25;
+/// Summed opacity from which a cell carries.
+const FLOOR_OPACITY: f32 = 0.5;
+/// Holes up to about twice this wide are filled, metres.
+const HOLE_M: f32 = 0.3;
+/// A region this large against the largest one may be the floor.
+const LARGE: f32 = 0.35;
+/// Smallest floor, m².
+const AREA_M2_MIN: f32 = 1.0;
+/// Columns of the largest grid.
+const COLUMNS_MAX: usize = 24 << 20;
+/// Share of the matter that is left out on each side: floaters far off.
+const OUTSIDE: f64 = 0.002;
+/// Half width of the window of medians, in columns.
+const MEDIAN: i32 = 4;
+/// Heights further apart than this are two steps of a stair, metres.
+const TREAD_M: f32 = 0.1;
+
+/// Columns beside a column, straight ones first.
+const AROUND: [IVec2; 8] = [
+    IVec2::new(1, 0),
+    IVec2::new(-1, 0),
+    IVec2::new(0, 1),
+    IVec2::new(0, -1),
+    IVec2::new(1, 1),
+    IVec2::new(1, -1),
+    IVec2::new(-1, 1),
+    IVec2::new(-1, -1),
+];
+
+/// A spot to stand on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spot {
+    /// Column, in cells from the floor's corner.
+    pub column: IVec2,
+    /// Height of the floor, metres.
+    pub y: f32,
+    /// How far the next spot is where nobody can stand, metres.
+    pub room_m: f32,
+}
+
+/// All spots of one connected floor.
+#[derive(Debug)]
+pub struct Floor {
+    cell_m: f32,
+    /// Column 0, 0 in cells from the origin.
+    corner: IVec2,
+    size: IVec2,
+    /// Where the spots of a column begin, by number of column, and the end.
+    starts: Vec<u32>,
+    spots: Vec<Spot>,
+}
+
+impl Floor {
+    /// Finds the floor; `None` where there is none of a square metre.
+    #[must_use]
+    pub fn find(voxels: &Voxels) -> Option<Self> {
+        let mut all = Self::everywhere(voxels)?;
+        let region = all.floor_region()?;
+        all.keep(|i, _| region[i]);
+        all.fill_holes(voxels);
+        all.smooth();
+        all.measure();
+        Some(all)
+    }
+
+    /// Every spot of the scan, connected or not.
+    fn everywhere(voxels: &Voxels) -> Option<Self> {
+        let cell_m = voxels.cell_m();
+        let mut matter: Vec<Matter> = voxels
+            .matter()
+            .filter(|m| m.opacity >= OBSTACLE_OPACITY)
+            .collect();
+        if matter.is_empty() {
+            return None;
+        }
+        let bounds = |axis: usize| {
+            let mut values: Vec<i32> = matter.iter().map(|m| m.at[axis]).collect();
+            let last = values.len() - 1;
+            let cut = (last as f64 * OUTSIDE) as usize;
+            let low = *values.select_nth_unstable(cut).1;
+            let high = *values.select_nth_unstable(last - cut).1;
+            let margin = (0.5 / cell_m) as i32;
+            (low - margin, high + margin)
+        };
+        let ((x0, x1), (z0, z1)) = (bounds(0), bounds(2));
+        let size = IVec2::new(x1 - x0 + 1, z1 - z0 + 1);
+        if size.x as i64 * size.y as i64 > COLUMNS_MAX as i64 {
+            return None;
+        }
+        let corner = IVec2::new(x0, z0);
+        let column_of = |at: IVec3| {
+            let c = IVec2::new(at.x, at.z) - corner;
+            (c.min_element() >= 0 && c.x < size.x && c.y < size.y)
+                .then(|| (c.y * size.x + c.x) as u32)
+        };
+        matter.retain(|m| column_of(m.at).is_some());
+        let key = |m: &Matter| (column_of(m.at).unwrap_or(0), m.at.y);
+        matter.par_sort_unstable_by_key(key);
+
+        let count = (size.x * size.y) as usize;
+        let mut floor = Self {
+            cell_m,
+            corner,
+            size,
+            starts: Vec::with_capacity(count + 1),
+            spots: Vec::new(),
+        };
+        let mut from = 0;
+        for number in 0..count as u32 {
+            floor.starts.push(floor.spots.len() as u32);
+            let to = from + matter[from..].partition_point(|m| key(m).0 <= number);
+            if to > from {
+                let column = IVec2::new(number as i32 % size.x, number as i32 / size.x);
+                floor.column(column, &matter[from..to]);
+            }
+            from = to;
+        }
+        floor.starts.push(floor.spots.len() as u32);
+        Some(floor)
+    }
+
+    /// Adds the spots of a column. `matter` is all that is in its way, lowest first.
+    fn column(&mut self, column: IVec2, matter: &[Matter]) {
+        let cells = |metres: f32| metres / self.cell_m;
+        let mut best: Option<(usize, Spot)> = None;
+        for (i, m) in matter.iter().enumerate() {
+            if m.opacity < FLOOR_OPACITY {
+                continue;
+            }
+            let (mut sum, mut heights) = (0.0, 0.0);
+            for near in &matter[i.saturating_sub(1)..(i + 2).min(matter.len())] {
+                if (near.at.y - m.at.y).abs() <= 1 {
+                    sum += near.thickness;
+                    heights += near.thickness * near.place.y;
+                }
+            }
+            let y = if sum > 0.0 { heights / sum } else { m.place.y };
+            // Cells whose lower side is above what is stepped over and whose top reaches into a body.
+            let is_free = matter[i + 1..].iter().all(|above| {
+                let bottom = above.at.y as f32 - cells(y);
+                bottom + 1.0 <= cells(STEP_OVER_M - MARGIN_M) || bottom >= cells(BODY_M + MARGIN_M)
+            });
+            if !is_free {
+                continue;
+            }
+            let spot = Spot {
+                column,
+                y,
+                room_m: 0.0,
+            };
+            match best {
+                // Of layers closer than what is stepped over, the densest: neither dust on the floor
+                // nor a ghost of it below.
+                Some((strongest, known)) if y - known.y < STEP_OVER_M => {
+                    if m.thickness > matter[strongest].thickness {
+                        best = Some((i, spot));
+                    }
+                }
+                Some((_, known)) => {
+                    self.spots.push(known);
+                    best = Some((i, spot));
+                }
+                None => best = Some((i, spot)),
+            }
+        }
+        self.spots.extend(best.map(|(_, spot)| spot));
+    }
+
+    /// Edge of a column, metres.
+    #[must_use]
+    pub fn cell_m(&self) -> f32 {
+        self.cell_m
+    }
+
+    /// All spots.
+    #[must_use]
+    pub fn spots(&self) -> &[Spot] {
+        &self.spots
+    }
+
+    /// Where a spot is in the world: the middle of its column, on the floor.
+    #[must_use]
+    pub fn place(&self, spot: u32) -> Vec3 {
+        let spot = self.spots[spot as usize];
+        let c = (spot.column + self.corner).as_vec2() + 0.5;
+        Vec3::new(c.x * self.cell_m, spot.y, c.y * self.cell_m)
+    }
+
+    /// The spot under a point of the world (or above it, within a climb).
+    #[must_use]
+    pub fn under(&self, p: Vec3) -> Option<u32> {
+        let column = (glam::Vec2::new(p.x, p.z) / self.cell_m).floor().as_ivec2() - self.corner;
+        let range = self.range(column)?;
+        range
+            .rev()
+            .find(|i| self.spots[*i as usize].y <= p.y + CLIMB_M)
+    }
+
+    /// The spots round a place, sideways, on its storey.
+    pub(super) fn near(&self, p: Vec3, far_m: f32) -> Vec<u32> {
+        let middle = (glam::Vec2::new(p.x, p.z) / self.cell_m).floor().as_ivec2() - self.corner;
+        let reach = (far_m / self.cell_m).ceil() as i32;
+        let mut found = Vec::new();
+        for dz in -reach..=reach {
+            for dx in -reach..=reach {
+                if dx * dx + dz * dz <= reach * reach {
+                    let column = middle + IVec2::new(dx, dz);
+                    found.extend(self.at(column, p.y, 2.0 * CLIMB_M));
+                }
+            }
+        }
+        found
+    }
+
+    /// Height of the floor at a point between columns: the mean of the four round it.
+    #[must_use]
+    pub fn height(&self, p: Vec3) -> Option<f32> {
+        let at = glam::Vec2::new(p.x, p.z) / self.cell_m - 0.5;
+        let first = at.floor();
+        let share = at - first;
+        let first = first.as_ivec2() - self.corner;
+        let (mut sum, mut heights) = (0.0, 0.0);
+        for (dx, dz) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+            let column = first + IVec2::new(dx, dz);
+            let weight = (if dx == 0 { 1.0 - share.x } else { share.x })
+                * (if dz == 0 { 1.0 - share.y } else { share.y });
+            if let Some(i) = self.at(column, p.y, STEP_OVER_M) {
+                sum += weight;
+                heights += weight * self.spots[i as usize].y;
+            }
+        }
+        (sum > 0.0).then(|| heights / sum)
+    }
+
+    /// Square metres of floor.
+    #[must_use]
+    pub fn area_m2(&self) -> f32 {
+        self.spots.len() as f32 * self.cell_m * self.cell_m
+    }
+
+    fn range(&self, column: IVec2) -> Option<std::ops::Range<u32>> {
+        let inside = column.min_element() >= 0 && column.x < self.size.x && column.y < self.size.y;
+        inside.then(|| {
+            let number = (column.y * self.size.x + column.x) as usize;
+            self.starts[number]..self.starts[number + 1]
+        })
+    }
+
+    /// The spot of a column that is nearest to a height, within `climb_m`.
+    fn at(&self, column: IVec2, y: f32, climb_m: f32) -> Option<u32> {
+        let off = |i: &u32| (self.spots[*i as usize].y - y).abs();
+        self.range(column)?
+            .filter(|i| off(i) <= climb_m)
+            .min_by(|a, b| off(a).total_cmp(&off(b)))
+    }
+
+    /// The spot that a foot reaches from `spot` in one of the eight directions of [`AROUND`].
+    fn beside(&self, spot: u32, way: IVec2) -> Option<u32> {
+        let from = self.spots[spot as usize];
+        self.at(from.column + way, from.y, CLIMB_M)
+    }
+
+    /// The spots beside one, with their distance, metres.
+    pub(super) fn neighbours(&self, spot: u32) -> impl Iterator<Item = (u32, f32)> {
+        AROUND.iter().enumerate().filter_map(move |(k, way)| {
+            let length = if k < 4 { 1.0 } else { std::f32::consts::SQRT_2 };
+            self.beside(spot, *way).map(|i| (i, length * self.cell_m))
+        })
+    }
+
+    /// Which spots belong to the floor, by number.
+    fn floor_region(&self) -> Option<Vec<bool>> {
+        let count = self.spots.len();
+        let mut region = vec![u32::MAX; count];
+        // Spots and mean height of each.
+        let mut regions: Vec<(usize, f64)> = Vec::new();
+        let mut open = Vec::new();
+        for start in 0..count as u32 {
+            if region[start as usize] != u32::MAX {
+                continue;
+            }
+            let number = regions.len() as u32;
+            let (mut size, mut heights) = (0, 0.0);
+            region[start as usize] = number;
+            open.push(start);
+            while let Some(i) = open.pop() {
+                size += 1;
+                heights += f64::from(self.spots[i as usize].y);
+                for way in &AROUND[..4] {
+                    if let Some(j) = self.beside(i, *way)
+                        && region[j as usize] == u32::MAX
+                    {
+                        region[j as usize] = number;
+                        open.push(j);
+                    }
+                }
+            }
+            regions.push((size, heights / size as f64));
+        }
+        let largest = regions.iter().map(|r| r.0).max()?;
+        if largest as f32 * self.cell_m * self.cell_m < AREA_M2_MIN {
+            return None;
+        }
+        let is_large = |r: &(usize, f64)| r.0 as f32 >= LARGE * largest as f32;
+        let floor = (0..regions.len())
+            .filter(|i| is_large(&regions[*i]))
+            .min_by(|a, b| regions[*a].1.total_cmp(&regions[*b].1))?;
+        Some(region.iter().map(|r| *r == floor as u32).collect())
+    }
+
+    fn keep(&mut self, is_kept: impl Fn(usize, &Spot) -> bool) {
+        let spots: Vec<Spot> = self
+            .spots
+            .iter()
+            .enumerate()
+            .filter(|(i, spot)| is_kept(*i, spot))
+            .map(|(_, spot)| *spot)
+            .collect();
+        self.set(spots);
+    }
+
+    /// Takes `spots` in any order.
+    fn set(&mut self, mut spots: Vec<Spot>) {
+        let number = |spot: &Spot| spot.column.y * self.size.x + spot.column.x;
+        spots.sort_by(|a, b| number(a).cmp(&number(b)).then(a.y.total_cmp(&b.y)));
+        let count = (self.size.x * self.size.y) as usize;
+        let mut starts = vec![0_u32; count + 1];
+        for spot in &spots {
+            starts[number(spot) as usize + 1] += 1;
+        }
+        for i in 0..count {
+            starts[i + 1] += starts[i];
+        }
+        self.starts = starts;
+        self.spots = spots;
+    }
+
+    /// True when nothing is in the way of a body that stands there.
+    fn is_free(&self, voxels: &Voxels, column: IVec2, y: f32) -> bool {
+        let at = column + self.corner;
+        let low = ((y + STEP_OVER_M - MARGIN_M) / self.cell_m).floor() as i32;
+        let high = ((y + BODY_M + MARGIN_M) / self.cell_m).ceil() as i32;
+        (low..high).all(|level| {
+            voxels
+                .matter_at(IVec3::new(at.x, level, at.y))
+                .is_none_or(|m| m.opacity < OBSTACLE_OPACITY)
+        })
+    }
+
+    /// Spots in holes of the floor: grown inwards from the edge, and taken back where that led out.
+    fn fill_holes(&mut self, voxels: &Voxels) {
+        let reach = (HOLE_M / self.cell_m).round().max(1.0) as u32;
+        let real = self.spots.len();
+        let mut spots = self.spots.clone();
+        let mut front: Vec<Spot> = spots.clone();
+        for _ in 0..reach {
+            let mut grown: Vec<Spot> = Vec::new();
+            for spot in &front {
+                for way in AROUND {
+                    let column = spot.column + way;
+                    let is_new =
+                        self.range(column).is_some() && self.at(column, spot.y, CLIMB_M).is_none();
+                    if is_new {
+                        grown.push(Spot { column, ..*spot });
+                    }
+                }
+            }
+            // Several edges reach the same column: the mean of their heights.
+            let number = |spot: &Spot| spot.column.y * self.size.x + spot.column.x;
+            grown.sort_by(|a, b| number(a).cmp(&number(b)).then(a.y.total_cmp(&b.y)));
+            front = grown
+                .chunk_by(|a, b| a.column == b.column && b.y - a.y < CLIMB_M)
+                .map(|same| Spot {
+                    y: same.iter().map(|s| s.y).sum::<f32>() / same.len() as f32,
+                    ..same[0]
+                })
+                .collect();
+            front = front
+                .into_par_iter()
+                .filter(|spot| self.is_free(voxels, spot.column, spot.y))
+                .collect();
+            if front.is_empty() {
+                break;
+            }
+            spots.extend(front.iter().copied());
+            self.set(spots.clone());
+        }
+        if spots.len() == real {
+            return;
+        }
+        // What is nearer to the outside than it was grown leads out of the floor.
+        let grown: std::collections::HashSet<_, std::hash::BuildHasherDefault<Fixed>> = spots
+            [real..]
+            .iter()
+            .map(|s| (s.column.x, s.column.y, s.y.to_bits()))
+            .collect();
+        let out = self.steps_to_outside(reach);
+        self.keep(|i, s| {
+            out[i] > reach || !grown.contains(&(s.column.x, s.column.y, s.y.to_bits()))
+        });
+    }
+
+    /// How many steps each spot is from the edge of the floor, walls and voids alike; counted up to
+    /// `reach + 1`.
+    fn steps_to_outside(&self, reach: u32) -> Vec<u32> {
+        let mut steps = vec![reach + 1; self.spots.len()];
+        let mut open = VecDeque::new();
+        for i in 0..self.spots.len() as u32 {
+            if AROUND.iter().any(|way| self.beside(i, *way).is_none()) {
+                steps[i as usize] = 1;
+                open.push_back(i);
+            }
+        }
+        while let Some(i) = open.pop_front() {
+            let next = steps[i as usize] + 1;
+            if next > reach {
+                continue;
+            }
+            for way in AROUND {
+                if let Some(j) = self.beside(i, way)
+                    && steps[j as usize] > next
+                {
+                    steps[j as usize] = next;
+                    open.push_back(j);
+                }
+            }
+        }
+        steps
+    }
+
+    /// Heights become medians of what is round them.
+    fn smooth(&mut self) {
+        let heights: Vec<f32> = (0..self.spots.len())
+            .into_par_iter()
+            .map(|i| {
+                let spot = self.spots[i];
+                let mut near = Vec::with_capacity(((2 * MEDIAN + 1) * (2 * MEDIAN + 1)) as usize);
+                for dz in -MEDIAN..=MEDIAN {
+                    for dx in -MEDIAN..=MEDIAN {
+                        let column = spot.column + IVec2::new(dx, dz);
+                        if let Some(j) = self.at(column, spot.y, TREAD_M) {
+                            near.push(self.spots[j as usize].y);
+                        }
+                    }
+                }
+                let middle = near.len() / 2;
+                *near.select_nth_unstable_by(middle, f32::total_cmp).1
+            })
+            .collect();
+        for (spot, y) in self.spots.iter_mut().zip(heights) {
+            spot.y = y;
+        }
+    }
+
+    /// How far each spot is from where nobody can stand.
+    fn measure(&mut self) {
+        let mut room: Vec<f32> = vec![f32::INFINITY; self.spots.len()];
+        let mut open = BinaryHeap::new();
+        for i in 0..self.spots.len() as u32 {
+            let missing = AROUND.iter().position(|way| self.beside(i, *way).is_none());
+            if let Some(k) = missing {
+                // From the middle of this column to the side of the other.
+                let first = if k < 4 {
+                    0.5
+                } else {
+                    0.5 * std::f32::consts::SQRT_2
+                };
+                room[i as usize] = first * self.cell_m;
+                open.push((std::cmp::Reverse(room[i as usize].to_bits()), i));
+            }
+        }
+        // Dijkstra; bits of floats above 0 are in the order of the floats.
+        while let Some((std::cmp::Reverse(bits), i)) = open.pop() {
+            let far = f32::from_bits(bits);
+            if far > room[i as usize] {
+                continue;
+            }
+            for (j, step) in self.neighbours(i) {
+                if far + step < room[j as usize] {
+                    room[j as usize] = far + step;
+                    open.push((std::cmp::Reverse((far + step).to_bits()), j));
+                }
+            }
+        }
+        for (spot, room_m) in self.spots.iter_mut().zip(room) {
+            spot.room_m = room_m;
+        }
+    }
+}
+
+/// A hasher that is the same on every run.
+#[derive(Default)]
+struct Fixed(u64);
+
+impl std::hash::Hasher for Fixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+}
