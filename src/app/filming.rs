@@ -166,16 +166,40 @@ pub fn filmed(
             record.shown.clear();
         }
     }
-    let open = exposed(script, record, &frame, -1.0)?.camera;
-    let close = exposed(script, record, &frame, 1.0)?.camera;
-    if let Some(film) = &mut frame.film {
-        film.shutter = [open, close];
+    if frame.film.is_some() {
+        let open = pose(script, record, &frame, -1.0)?;
+        let close = pose(script, record, &frame, 1.0)?;
+        if let Some(film) = &mut frame.film {
+            film.shutter = [open, close];
+        }
     }
     Ok(frame)
 }
 
+/// The camera of [`exposed`] alone.
+fn pose(
+    script: &mut Script,
+    record: &Record,
+    frame: &Frame,
+    f: f64,
+) -> Result<Camera, script::Error> {
+    let t_s = exposed_at_s(frame, f);
+    if !script.is_stepped()
+        && let Some(camera) = script.camera(t_s)?
+    {
+        return Ok(camera);
+    }
+    Ok(exposed(script, record, frame, f)?.camera)
+}
+
+/// When `f` of the shutter of `frame` is, seconds. Nothing is before a scene's time 0, so the shutter of
+/// its first pictures stands still until then.
+fn exposed_at_s(frame: &Frame, f: f64) -> f64 {
+    let half_s = frame.film.as_deref().map_or(0.0, Film::half_span_s);
+    (frame.t_s + f * half_s).max(0.0)
+}
+
 /// What was before the camera at `f` of the shutter of `frame`, -1 to 1, which [`filmed`] has just made.
-/// Nothing is before a scene's time 0, so the shutter of its first pictures stands still until then.
 ///
 /// # Errors
 /// A runtime error of the script.
@@ -185,8 +209,7 @@ pub fn exposed(
     frame: &Frame,
     f: f64,
 ) -> Result<Frame, script::Error> {
-    let half_s = frame.film.as_deref().map_or(0.0, Film::half_span_s);
-    let t_s = (frame.t_s + f * half_s).max(0.0);
+    let t_s = exposed_at_s(frame, f);
     if f == 0.0 || t_s == frame.t_s {
         return Ok(frame.clone());
     }

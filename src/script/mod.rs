@@ -17,7 +17,13 @@
 //!   - `draws`: a list of handles or `{splats = handle, position, rotation, scale, tint, visible}`;
 //!   - `walker`: `{speed, phase, floor, clearance, head_yaw, head_pitch}` of the one who carries the
 //!     camera, as in [`Walker`](crate::frame::Walker), angles in degrees; only `clearance` may be left
-//!     out.
+//!     out;
+//!   - `film`: how it is filmed, as in [`Film`](crate::film::Film): `true` for the default, or a table
+//!     with any of `exposure`, `readout` (s), `direction` (of the rows: `down`, `up`, `left`, `right`),
+//!     `overscan`, `depth` (`two_layers`, `one_layer`, `proxy`), `planes` (`{{point, normal}, ...}`),
+//!     `jitter`, `stops`, `balance` (`{r, g, b}`), `focus`, `aperture` (m), `distortion`, `aberration`,
+//!     `falloff`, `halation` (`{strength, radius, threshold}`), `sharpen`, `shoulder`, `noise`
+//!     (`{shot, read}`). The camera is then asked for at both ends of the shutter too.
 //!
 //!   Without `draws` every visible asset is drawn at its handle's placement. `frame` may also set
 //!   handles (`hero.position = ...`): such changes hold for that one picture, so that asking for
@@ -36,7 +42,8 @@
 //!   and `target`, a handle.
 //! - `on_unload() -> data`, and `on_reload(data)` in the next version, after its `load`.
 //!
-//! Data fields that mean something to the host: `duration` (s), `background`, `camera`.
+//! Data fields that mean something to the host: `duration` (s), `background`, `camera`, `film`. `camera`
+//! may be a function of t: `frame` then leaves it out, and a shutter asks for it alone.
 //! Degrees, seconds and metres in Lua; `vector` for every point.
 //!
 //! # What a scene can use
@@ -120,6 +127,7 @@ mod stage;
 mod vm;
 
 use crate::audio::{Clip, Listener, VoiceSpec};
+use crate::camera::Camera;
 use crate::frame::{Cue, Event, Frame, Input};
 use crate::scene::{Body, Splats};
 use std::rc::Rc;
@@ -340,6 +348,14 @@ impl Script {
     /// As thrown by `frame`, or what is wrong with the table that it returned.
     pub fn frame(&mut self, t_s: f64) -> Result<Frame, Error> {
         self.vm.frame(&self.scene, t_s)
+    }
+
+    /// The camera at `t_s`, where the scene has a function for it: quicker than [`Script::frame`].
+    ///
+    /// # Errors
+    /// As thrown by `camera`, or what is wrong with the table that it returned.
+    pub fn camera(&mut self, t_s: f64) -> Result<Option<Camera>, Error> {
+        self.vm.camera(&self.scene, t_s)
     }
 
     /// What happens at `from_s` or later and before `to_s`, in order of time; nothing where the scene

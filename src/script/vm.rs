@@ -16,6 +16,7 @@ use super::{
     plain, probe, sheets, sound, splats, stage,
 };
 use crate::audio::{Listener, VoiceSpec};
+use crate::camera::Camera;
 use crate::frame::{Cue, Event, Frame, Input};
 use crate::motion::noise::mix;
 use glam::Vec2;
@@ -139,6 +140,8 @@ impl Host {
 pub(super) struct Scene {
     pub duration_s: Option<f64>,
     defaults: Defaults,
+    /// Where `camera` is a function instead of data.
+    camera: Option<Function>,
     frame: Option<Function>,
     pub step: Option<Function>,
     pub cues: Option<Function>,
@@ -378,10 +381,32 @@ impl Vm {
         Ok(())
     }
 
+    /// The camera at `t_s`, where the scene has a function for it.
+    pub(super) fn camera(
+        &self,
+        scene: &Scene,
+        t_s: f64,
+    ) -> std::result::Result<Option<Camera>, Error> {
+        let Some(function) = &scene.camera else {
+            return Ok(None);
+        };
+        let cast = &self.host.cast;
+        let lives = cast.borrow().lives();
+        let result = self.ask(function, &Draw::Frame(t_s), t_s);
+        cast.borrow_mut().restore(lives);
+        convert::camera_of(&result?, "camera")
+            .map(Some)
+            .map_err(|e| self.error_of(&e, Some(function)))
+    }
+
     pub(super) fn frame(&self, scene: &Scene, t_s: f64) -> std::result::Result<Frame, Error> {
         let cast = &self.host.cast;
+        let mut defaults = scene.defaults.clone();
+        if let Some(camera) = self.camera(scene, t_s)? {
+            defaults.camera = Some(camera);
+        }
         let Some(function) = &scene.frame else {
-            return convert::from_lua(&Value::Nil, t_s, &scene.defaults, &cast.borrow())
+            return convert::from_lua(&Value::Nil, t_s, &defaults, &cast.borrow())
                 .map_err(|e| self.error_of(&e, None));
         };
         let blamed = |e: mlua::Error| self.error_of(&e, Some(function));
@@ -389,7 +414,7 @@ impl Vm {
         // What `frame` does to handles holds for this picture only.
         let lives = cast.borrow().lives();
         let result = self.enter(function, t_s).and_then(|value| {
-            convert::from_lua(&value, t_s, &scene.defaults, &cast.borrow()).map_err(blamed)
+            convert::from_lua(&value, t_s, &defaults, &cast.borrow()).map_err(blamed)
         });
         cast.borrow_mut().restore(lives);
         result
@@ -677,7 +702,7 @@ fn scene_of(returned: &Value, sink: &log::Sink) -> Result<Parts> {
         let Value::String(name) = &key else { continue };
         let name = name.to_string_lossy();
         let is_callback = CALLBACKS.contains(&name.as_str());
-        if value.is_function() && !is_callback {
+        if value.is_function() && !is_callback && name != "camera" {
             return Err(mlua::Error::runtime(format!(
                 "the scene's table has a function '{name}' that the host never calls{}",
                 args::suggestion(&name, &CALLBACKS)
@@ -708,8 +733,13 @@ fn scene_of(returned: &Value, sink: &log::Sink) -> Result<Parts> {
         Value::Nil => None,
         value => Some(args::colour(&value, "the scene's background", 1.0)?),
     };
+    let mut camera_function = None;
     let camera = match data("camera")? {
         Value::Nil => None,
+        Value::Function(function) => {
+            camera_function = Some(function);
+            None
+        }
         value => Some(convert::camera_of(&value, "the scene's camera")?),
     };
     let scene = Scene {
@@ -719,6 +749,7 @@ fn scene_of(returned: &Value, sink: &log::Sink) -> Result<Parts> {
             background,
             film,
         },
+        camera: camera_function,
         frame: callback("frame")?,
         step: callback("step")?,
         cues: callback("cues")?,
