@@ -43,6 +43,7 @@ const STANDARD: &[(&str, &str)] = &[
     ("light", include_str!("../../scripts/light.luau")),
     ("orbit", include_str!("../../scripts/orbit.luau")),
     ("paint", include_str!("../../scripts/paint.luau")),
+    ("phone", include_str!("../../scripts/phone.luau")),
     ("shapes", include_str!("../../scripts/shapes.luau")),
     ("speech", include_str!("../../scripts/speech.luau")),
     (

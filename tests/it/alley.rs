@@ -282,6 +282,41 @@ fn the_sky_is_brighter_than_white_and_the_covered_part_dark() {
     assert!(covered < 0.6 * open, "{covered} and {open}");
 }
 
+/// The example of `street.luau`, with a bollard.
+#[test]
+fn a_street_of_ones_own() {
+    let scene = "local street = require('@stage/street')
+         local s = street.new({ floor = function(x, z) return 0.01 * z end })
+         local way = street.spine({ { x = 0, z = 0, left = 1.5, right = 2 }, { x = 0, z = -20, left = 1.5, right = 2 } })
+         s:run(way, { side = 'left', from = 0, to = 20, high = 9, look = 'brick_stock',
+             openings = { { at = 5, wide = 1, low = 1, high = 2.5, look = 'sash' } } })
+         s:run(way, { side = 'right', from = 0, to = 20, high = 9, look = 'plaster' })
+         s:ground(way, { from = 0, to = 20, look = 'paving' })
+         s:bollard(0, -10)
+         return {
+             load = function(stage) s:build(stage.builder(0, 3), 5000, stage.seed):build() end,
+             frame = function(t)
+                 return { walker = { speed = 0, phase = 0, head_yaw = 0, head_pitch = 0,
+                     floor = s.floor_at(0, -t), clearance = s:clearance(vector.create(0.2, 0.5, -t)) } }
+             end,
+         }";
+    let mut script = load(scene, Json::Null).0;
+    let mut at = |t_s: f64| {
+        let frame = script.frame(t_s).expect("a picture");
+        assert_eq!(frame.draws[0].splats.len(), 5000);
+        let walker = frame.walker.expect("the truth");
+        (walker.floor_m, walker.clearance_m.expect("the nearest"))
+    };
+    let is_near = |(floor_m, clearance_m): (f64, f64), wanted: (f64, f64)| {
+        assert!((floor_m - wanted.0).abs() < 1e-5, "{floor_m} m");
+        assert!((clearance_m - wanted.1).abs() < 1e-5, "{clearance_m} m");
+    };
+    // The wall on the left is 1.7 m away, that on the right 1.8; a bollard of 10 cm is nearer.
+    is_near(at(3.0), (-0.03, 1.7));
+    is_near(at(10.0), (-0.1, 0.1));
+    is_near(at(11.0), (-0.11, f64::hypot(0.2, 1.0) - 0.1));
+}
+
 #[test]
 fn sheets_are_checked() {
     let build = |sheet: &str| {
