@@ -24,6 +24,10 @@ pub const BUILTINS: &[Builtin] = &[
                 include_bytes!("../../scenes/alley/scene.luau"),
             ),
             ("plan.luau", include_bytes!("../../scenes/alley/plan.luau")),
+            (
+                "sounds.luau",
+                include_bytes!("../../scenes/alley/sounds.luau"),
+            ),
         ],
     ),
     (

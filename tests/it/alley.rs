@@ -14,13 +14,18 @@ use std::time::Instant;
 
 const PLAN: &str = include_str!("../../scenes/alley/plan.luau");
 const SCENE: &str = include_str!("../../scenes/alley/scene.luau");
+const SOUNDS: &str = include_str!("../../scenes/alley/sounds.luau");
 /// Samples a second.
 const RATE_HZ: f64 = 240.0;
 /// Splats of the tests that need few.
 const FEW: usize = 20_000;
 
 fn load(scene: &str, args: Json) -> (Script, Lines) {
-    let files = [("scene.luau", scene), ("plan.luau", PLAN)];
+    let files = [
+        ("scene.luau", scene),
+        ("plan.luau", PLAN),
+        ("sounds.luau", SOUNDS),
+    ];
     let files = files.map(|(name, text)| (name.to_owned(), text.to_owned()));
     load_files(files.into(), Arc::new(Nothing), args, None)
 }

@@ -462,7 +462,7 @@ fn the_scenes_of_the_readme_play() {
         .filter_map(|rest| rest.split_once("```"))
         .map(|(script, _)| script)
         .collect();
-    assert_eq!(scenes.len(), 2, "the README shows two scenes");
+    assert_eq!(scenes.len(), 3, "the README shows three scenes");
     for script in scenes {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("scene.luau"), script).expect("writes");
@@ -474,6 +474,20 @@ fn the_scenes_of_the_readme_play() {
         }
         let output = check_code(&["trace", utf8(folder.path()), "--step", "1"], 0);
         assert_eq!(text(&output.stdout).lines().count(), 10, "its duration");
+        let out = folder.path().join("x.wav");
+        let args = [
+            "render",
+            utf8(folder.path()),
+            "-o",
+            utf8(&out),
+            "--to",
+            "4",
+            "--json",
+        ];
+        let voices = check_json(&args, 0)["sound"]["voices"].as_u64();
+        // A hum, and three drips.
+        let wanted = if script.contains("voices =") { 4 } else { 0 };
+        assert_eq!(voices, Some(wanted), "voices that it names");
     }
 }
 

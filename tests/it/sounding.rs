@@ -57,12 +57,16 @@ fn render(scene: &Path, out: &Path, flags: &[&str]) -> Vec<Stereo> {
 
 /// Footsteps of the walk before a time, seconds and side.
 fn footsteps(to_s: f64) -> Vec<(f64, String)> {
+    footsteps_of(utf8(&walk()), &[], to_s)
+}
+
+fn footsteps_of(scene: &str, flags: &[&str], to_s: f64) -> Vec<(f64, String)> {
     let to = to_s.to_string();
-    let traced = check_json(&["trace", utf8(&walk()), "--json", "--to", &to], 0);
+    let all = ["trace", scene, "--json", "--to", &to];
+    let all: Vec<&str> = all.iter().chain(flags).copied().collect();
+    let traced = check_json(&all, 0);
     let frames = traced["frames"].as_array().expect("frames");
-    let cues = frames
-        .iter()
-        .flat_map(|f| f["cues"].as_array().expect("a list"));
+    let cues = (frames.iter()).flat_map(|f| f["cues"].as_array().expect("a list"));
     cues.filter(|cue| cue["kind"] == "footstep")
         .map(|cue| {
             let side = cue["side"].as_str().expect("a side");
@@ -132,6 +136,42 @@ fn steps_are_heard_when_feet_fall_on_alternate_sides_and_no_two_alike() {
             assert!(likeness < 0.97, "two steps are {likeness} alike");
         }
     }
+}
+
+#[test]
+fn the_alley_sounds_in_step_with_its_walker() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("x.wav");
+    // Few splats: nothing is drawn.
+    let few = ["--arg", "count=2000"];
+    let scene = Path::new("@alley");
+    let flags = [
+        &few[..],
+        &["--stem", "footsteps", "--mic", "off", "--to", "12"],
+    ]
+    .concat();
+    let found = onsets(&mono(&render(scene, &out, &flags)));
+    let steps = footsteps_of("@alley", &few, 11.8);
+    assert!(steps.len() > 12 && found.len() >= steps.len(), "{found:?}");
+    for (t_s, _) in &steps {
+        let nearest = found.iter().map(|at| (at - t_s).abs()).fold(9.0, f64::min);
+        assert!(nearest < 0.002, "the step at {t_s} s is {nearest} s off");
+    }
+    // Beds change along the way: under the house, where a kitchen blows, unlike at the mouth.
+    let beds = |from: &str, to: &str| {
+        let flags = ["--stem", "beds", "--mic", "off", "--from", from, "--to", to];
+        mono(&render(scene, &out, &[&few[..], &flags].concat()))
+    };
+    let (mouth, covered) = (beds("0", "3"), beds("37", "40"));
+    let brightness = |samples: &[f64]| {
+        let steps: Vec<f64> = samples.windows(2).map(|w| w[1] - w[0]).collect();
+        energy(&steps) / energy(samples)
+    };
+    let ratio = brightness(&covered) / brightness(&mouth);
+    assert!(
+        !(0.7..1.4).contains(&ratio),
+        "the same at both places: {ratio}"
+    );
 }
 
 #[test]
