@@ -516,6 +516,15 @@ impl Renderer {
             None => (None, size, [0, 0]),
         };
         let drawn = wide.as_ref().unwrap_or(frame);
+        let side_max = context.device.limits().max_texture_dimension_2d;
+        if drawn_px.iter().any(|side| *side > side_max) {
+            let overscan = if wide.is_some() { " with its overscan" } else { "" };
+            return Err(Error::Device(format!(
+                "a picture of {}x{}{overscan} is more than this adapter draws: at most {side_max} \
+                 pixels a side",
+                drawn_px[0], drawn_px[1]
+            )));
+        }
         if film.is_some() && self.film.is_none() {
             let stage = FilmStage::new(context, &self.settings.shaders, self.method)?;
             self.film = Some(Box::new(stage));
