@@ -1,7 +1,7 @@
 // Stage "film depth": a depth at half the size, by which the film pass finds edges. Each pixel takes
 // the mean inverse depth of what covers it, with doubled alphas: they fill it twice as fast, so that it
 // is the depth of what stands in front, near the one where half is covered, and blending alone can
-// compute it. One workgroup a tile, one thread a half-size pixel, as in raster_tiles.wgsl.
+// compute it. One workgroup a tile, four threads a half-size pixel, else as raster_tiles.wgsl.
 // CPU twin: src/reference/film.rs. Joined with: shared/types.
 
 @group(0) @binding(0) var<uniform> view: View;
@@ -13,34 +13,45 @@
 // Sum of weights over depth, and sum of weights.
 @group(1) @binding(4) var depth_out: texture_storage_2d<rg32float, write>;
 
-const BATCH: u32 = 64u;
+const BATCH: u32 = 256u;
+// Pixels of a tile here, and the records of a batch that each of four threads a pixel takes: what lies
+// behind one another can be blended in stretches, since blending is associative.
+const PIXELS: u32 = 64u;
+const STRETCH: u32 = 64u;
 // Less than this share of what lies behind would change the mean.
 const DOUBLED_MIN: f32 = 1.0 / 64.0;
 
 var<workgroup> batch_shape: array<vec4<f32>, BATCH>;
 var<workgroup> batch_form: array<vec3<f32>, BATCH>;
+var<workgroup> batch_box: array<vec4<f32>, BATCH>;
+// Sum of weights over depth within a stretch, and what it leaves open.
+var<workgroup> stretches: array<vec2<f32>, BATCH>;
 var<workgroup> finished: atomic<u32>;
 var<workgroup> finished_total: u32;
 
-@compute @workgroup_size(8, 8)
+@compute @workgroup_size(256)
 fn film_depth(
     @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(local_invocation_id) local: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
     let tile = group.y * view.tile_count.x + group.x;
-    let pixel = group.xy * (TILE_PX / 2u) + local.xy;
+    // Two blocks of 8x4 pixels one under the other.
+    let own = lane % PIXELS;
+    let pixel = group.xy * (TILE_PX / 2u) + vec2<u32>(own % 8u, own / 8u);
+    let block_px = 2.0 * vec2<f32>(group.xy * (TILE_PX / 2u) + vec2<u32>(0u, (own / 32u) * 4u));
     let centre = 2.0 * (vec2<f32>(pixel) + 0.5);
     let first = tile_ranges[tile * 2u];
     let end = tile_ranges[tile * 2u + 1u];
-    var behind = 1.0;
-    var sum = 0.0;
-    var done = !all(centre < view.size_px + 1.0);
+    // Kept by the first thread of each pixel.
+    var total = vec2<f32>(0.0, 1.0);
+    var is_counted = false;
+    let is_outside = !all(centre < view.size_px + 1.0);
     if lane == 0u {
         atomicStore(&finished, 0u);
     }
     workgroupBarrier();
-    if done {
+    if lane < PIXELS && is_outside {
+        is_counted = true;
         atomicAdd(&finished, 1u);
     }
     for (var start = first; start < end; start += BATCH) {
@@ -48,7 +59,7 @@ fn film_depth(
         if lane == 0u {
             finished_total = atomicLoad(&finished);
         }
-        if workgroupUniformLoad(&finished_total) == BATCH {
+        if workgroupUniformLoad(&finished_total) == PIXELS {
             break;
         }
         let count = min(BATCH, end - start);
@@ -56,12 +67,15 @@ fn film_depth(
             let record = pair_values[start + lane];
             batch_shape[lane] = record_shape[record];
             batch_form[lane] = record_form[record].xyz;
+            batch_box[lane] = footprint_box(batch_shape[lane], batch_form[lane]);
         }
         workgroupBarrier();
-        if done {
-            continue;
-        }
-        for (var k = 0u; k < count; k++) {
+        var stretch = vec2<f32>(0.0, 1.0);
+        let from = (lane / PIXELS) * STRETCH;
+        for (var k = from; k < min(from + STRETCH, count); k++) {
+            if block_misses(block_px, batch_box[k], 2.0) {
+                continue;
+            }
             let shape = batch_shape[k];
             let l = batch_form[k];
             let d = centre - shape.xy;
@@ -72,16 +86,24 @@ fn film_depth(
                 continue;
             }
             let doubled = min(1.0, 2.0 * alpha);
-            sum += doubled * behind / shape.z;
-            behind *= 1.0 - doubled;
-            if behind < DOUBLED_MIN {
-                done = true;
-                atomicAdd(&finished, 1u);
+            stretch += vec2<f32>(doubled * stretch.y / shape.z, -doubled * stretch.y);
+            if stretch.y < DOUBLED_MIN {
                 break;
             }
         }
+        stretches[lane] = stretch;
+        workgroupBarrier();
+        if lane < PIXELS && !is_counted {
+            for (var i = lane; i < BATCH && total.y >= DOUBLED_MIN; i += PIXELS) {
+                total = vec2<f32>(total.x + total.y * stretches[i].x, total.y * stretches[i].y);
+            }
+            if total.y < DOUBLED_MIN {
+                is_counted = true;
+                atomicAdd(&finished, 1u);
+            }
+        }
     }
-    if all(pixel < textureDimensions(depth_out)) {
-        textureStore(depth_out, pixel, vec4<f32>(sum, 1.0 - behind, 0.0, 0.0));
+    if lane < PIXELS && all(pixel < textureDimensions(depth_out)) {
+        textureStore(depth_out, pixel, vec4<f32>(total.x, 1.0 - total.y, 0.0, 0.0));
     }
 }

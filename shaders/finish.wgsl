@@ -14,23 +14,28 @@ const HALATION_TINT: vec3<f32> = vec3<f32>(1.0, 0.35, 0.12);
 // A grain is a pixel of a picture with so many rows.
 const GRAIN_ROWS: f32 = 1080.0;
 
-// Light at a place of the picture, px, channel by channel.
-fn cubic_channel(at_px: vec2<f32>, channel: u32) -> f32 {
-    let size = vec2<i32>(film.size_px);
-    let base = floor(at_px - 0.5);
-    let along = at_px - 0.5 - base;
+// Light at a place of the picture, px: Catmull-Rom by five bilinear samples.
+fn cubic_light(at_px: vec2<f32>) -> vec3<f32> {
+    let texel = 1.0 / film.size_px;
+    let base = floor(at_px - 0.5) + 0.5;
+    let along = at_px - base;
     let wx = cubic_weights(along.x);
     let wy = cubic_weights(along.y);
-    var sum = 0.0;
-    for (var y = 0; y < 4; y++) {
-        var row = 0.0;
-        for (var x = 0; x < 4; x++) {
-            let place = clamp(vec2<i32>(base) + vec2<i32>(x - 1, y - 1), vec2<i32>(0), size - 1);
-            row += wx[x] * textureLoad(light_in, place, 0)[channel];
-        }
-        sum += wy[y] * row;
-    }
-    return max(sum, 0.0);
+    let middle = vec2<f32>(wx.y + wx.z, wy.y + wy.z);
+    let inner = (base + vec2<f32>(wx.z, wy.z) / middle) * texel;
+    let before = (base - 1.0) * texel;
+    let after = (base + 2.0) * texel;
+    var sum = light_at(inner) * (middle.x * middle.y);
+    sum += light_at(vec2<f32>(before.x, inner.y)) * (wx.x * middle.y);
+    sum += light_at(vec2<f32>(after.x, inner.y)) * (wx.w * middle.y);
+    sum += light_at(vec2<f32>(inner.x, before.y)) * (middle.x * wy.x);
+    sum += light_at(vec2<f32>(inner.x, after.y)) * (middle.x * wy.w);
+    let corners = (wx.x + wx.w) * (wy.x + wy.w);
+    return max(sum / (1.0 - corners), vec3<f32>(0.0));
+}
+
+fn light_at(share: vec2<f32>) -> vec3<f32> {
+    return textureSampleLevel(light_in, linear, share, 0.0).rgb;
 }
 
 // PCG in three dimensions: Jarzynski and Olano, "Hash Functions for GPU Rendering", 2020.
@@ -63,8 +68,8 @@ fn developed(at: vec2<i32>) -> vec3<f32> {
     var light = textureLoad(light_in, place, 0).rgb;
     let from_centre = px - 0.5 * film.size_px;
     if film.aberration != 0.0 {
-        light.r = cubic_channel(0.5 * film.size_px + from_centre / (1.0 + film.aberration), 0u);
-        light.b = cubic_channel(0.5 * film.size_px + from_centre / (1.0 - film.aberration), 2u);
+        light.r = cubic_light(0.5 * film.size_px + from_centre / (1.0 + film.aberration)).r;
+        light.b = cubic_light(0.5 * film.size_px + from_centre / (1.0 - film.aberration)).b;
     }
     let r2 = dot(from_centre, from_centre) / (0.25 * dot(film.size_px, film.size_px));
     let dimming = 1.0 + film.falloff * r2;

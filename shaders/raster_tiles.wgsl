@@ -20,17 +20,18 @@ const BATCH: u32 = 256u;
 var<workgroup> batch_shape: array<vec4<f32>, BATCH>;
 var<workgroup> batch_form: array<vec3<f32>, BATCH>;
 var<workgroup> batch_colour: array<vec3<f32>, BATCH>;
+var<workgroup> batch_box: array<vec4<f32>, BATCH>;
 var<workgroup> finished: atomic<u32>;
 var<workgroup> finished_total: u32;
 
 @compute @workgroup_size(16, 16)
 fn raster_tiles(
     @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(local_invocation_id) local: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
     let tile = group.y * view.tile_count.x + group.x;
-    let pixel = group.xy * TILE_PX + local.xy;
+    let pixel = group.xy * TILE_PX + block_pixel(lane);
+    let block_px = vec2<f32>(group.xy * TILE_PX + block_pixel(lane & ~31u));
     let centre = vec2<f32>(pixel) + 0.5;
     let first = tile_ranges[tile * 2u];
     let end = tile_ranges[tile * 2u + 1u];
@@ -62,12 +63,16 @@ fn raster_tiles(
             batch_shape[lane] = record_shape[record];
             batch_form[lane] = record_form[record].xyz;
             batch_colour[lane] = record_colour[record].xyz;
+            batch_box[lane] = footprint_box(batch_shape[lane], batch_form[lane]);
         }
         workgroupBarrier();
         if done {
             continue;
         }
         for (var k = 0u; k < count; k++) {
+            if block_misses(block_px, batch_box[k], 1.0) {
+                continue;
+            }
             let shape = batch_shape[k];
             let l = batch_form[k];
             let d = centre - shape.xy;

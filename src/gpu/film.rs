@@ -222,7 +222,7 @@ impl FilmStage {
                 "finish",
                 &[
                     Kind::Read,
-                    Kind::Texture,
+                    Kind::Filtered,
                     Kind::Filtered,
                     Kind::Sampler,
                     Kind::Store(PICTURE),

@@ -5,6 +5,8 @@ use crate::given;
 use crate::picture::{from_rgba, psnr_db};
 use glam::{Quat, Vec3};
 use image::RgbaImage;
+use splatstage::app::offline::Studio;
+use splatstage::app::{DrawOptions, FilmMode, SceneOptions};
 use splatstage::camera::Camera;
 use splatstage::film::{Depth, Film, Halation, Plane};
 use splatstage::frame::{Frame, SplatDraw};
@@ -538,4 +540,39 @@ fn noise_is_seeded_by_time_and_stronger_in_light() {
         (variance / wanted - 1.0).abs() < 0.35,
         "{variance} against {wanted}"
     );
+}
+
+/// The passage at some instant, without noise, 65 renders where it is by brute force.
+fn alley(mode: FilmMode, t_s: f64) -> Option<RgbaImage> {
+    given::gpu()?;
+    let scene = SceneOptions {
+        scene: "@alley".to_owned(),
+        film: mode,
+        args: serde_json::json!({"phone": "article", "noise": 0})
+            .as_object()
+            .cloned()
+            .unwrap_or_default(),
+        ..SceneOptions::default()
+    };
+    let draw = DrawOptions {
+        film_samples: 33,
+        ..DrawOptions::of_size(SMALL)
+    };
+    let mut studio = Studio::open(&scene, &draw).expect("opens");
+    let shot = studio.picture(t_s).expect("draws");
+    Some(from_rgba(SMALL, shot.picture.rgba))
+}
+
+#[test]
+fn the_fast_pass_reaches_brute_force_in_the_passage() {
+    // Within the fastest turn, and at a walk past near things.
+    for t_s in [21.0, 40.0] {
+        let Some(found) = alley(FilmMode::Scene, t_s) else {
+            return;
+        };
+        let wanted = alley(FilmMode::Reference, t_s).expect("an adapter");
+        let db = psnr_db(&found, &wanted);
+        println!("t {t_s}: {db:.2} dB");
+        assert!(db >= 43.0, "t {t_s}: {db:.2} dB");
+    }
 }
