@@ -21,19 +21,24 @@ pub const BODY_M: f32 = 1.75;
 const MARGIN_M: f32 = 0.06;
 /// Summed opacity from which a cell is in the way of a body. Less than of a floor: a grid that lies
 /// otherwise would cut the same splats into other cells.
-pub const OBSTACLE_OPACITY: f32 = 0.25;
+pub const OBSTACLE_OPACITY: f32 = 0.4;
 /// Summed opacity from which a cell carries.
 const FLOOR_OPACITY: f32 = 0.5;
 /// Holes up to about twice this wide are filled, metres.
 const HOLE_M: f32 = 0.3;
-/// A region this large against the largest one may be the floor.
-const LARGE: f32 = 0.35;
+/// A region this rich in strong level spots, against the richest one, may be the floor.
+const LARGE: f32 = 0.32;
 /// Smallest floor, m².
 const AREA_M2_MIN: f32 = 1.0;
 /// Columns of the largest grid.
 const COLUMNS_MAX: usize = 24 << 20;
 /// Share of the matter that is left out on each side: floaters far off.
 const OUTSIDE: f64 = 0.002;
+/// A spot stronger than this is no better a floor for it.
+const STRONG: f32 = 4.0;
+/// A spot is level where three of the four beside it are no further up or down than this, metres. Haze
+/// below a shiny floor is wide, but not level.
+const LEVEL_M: f32 = 0.02;
 /// Half width of the window of medians, in columns.
 const MEDIAN: i32 = 4;
 /// Heights further apart than this are two steps of a stair, metres.
@@ -60,6 +65,8 @@ pub struct Spot {
     pub y: f32,
     /// How far the next spot is where nobody can stand, metres.
     pub room_m: f32,
+    /// Optical thickness of what carries.
+    pub strength: f32,
 }
 
 /// All spots of one connected floor.
@@ -171,6 +178,7 @@ impl Floor {
                 column,
                 y,
                 room_m: 0.0,
+                strength: m.thickness,
             };
             match best {
                 // Of layers closer than what is stepped over, the densest: neither dust on the floor
@@ -296,39 +304,49 @@ impl Floor {
     fn floor_region(&self) -> Option<Vec<bool>> {
         let count = self.spots.len();
         let mut region = vec![u32::MAX; count];
-        // Spots and mean height of each.
-        let mut regions: Vec<(usize, f64)> = Vec::new();
+        // Spots, strength of the level ones and mean height of each.
+        let mut regions: Vec<(usize, f32, f64)> = Vec::new();
         let mut open = Vec::new();
         for start in 0..count as u32 {
             if region[start as usize] != u32::MAX {
                 continue;
             }
             let number = regions.len() as u32;
-            let (mut size, mut heights) = (0, 0.0);
+            let (mut size, mut level, mut heights) = (0, 0.0_f32, 0.0);
             region[start as usize] = number;
             open.push(start);
             while let Some(i) = open.pop() {
                 size += 1;
-                heights += f64::from(self.spots[i as usize].y);
+                let y = self.spots[i as usize].y;
+                heights += f64::from(y);
+                let mut even = 0;
                 for way in &AROUND[..4] {
-                    if let Some(j) = self.beside(i, *way)
-                        && region[j as usize] == u32::MAX
-                    {
+                    let Some(j) = self.beside(i, *way) else {
+                        continue;
+                    };
+                    even += usize::from((self.spots[j as usize].y - y).abs() <= LEVEL_M);
+                    if region[j as usize] == u32::MAX {
                         region[j as usize] = number;
                         open.push(j);
                     }
                 }
+                if even >= 3 {
+                    level += self.spots[i as usize].strength.min(STRONG);
+                }
             }
-            regions.push((size, heights / size as f64));
+            regions.push((size, level, heights / size as f64));
         }
         let largest = regions.iter().map(|r| r.0).max()?;
         if largest as f32 * self.cell_m * self.cell_m < AREA_M2_MIN {
             return None;
         }
-        let is_large = |r: &(usize, f64)| r.0 as f32 >= LARGE * largest as f32;
+        // Strength times its mean: wide haze is weaker than a floor wherever one looks.
+        let rich = |r: &(usize, f32, f64)| r.1 * r.1 / r.0 as f32;
+        let richest = regions.iter().map(rich).fold(0.0, f32::max);
+        let is_large = |r: &(usize, f32, f64)| rich(r) >= LARGE * richest;
         let floor = (0..regions.len())
             .filter(|i| is_large(&regions[*i]))
-            .min_by(|a, b| regions[*a].1.total_cmp(&regions[*b].1))?;
+            .min_by(|a, b| regions[*a].2.total_cmp(&regions[*b].2))?;
         Some(region.iter().map(|r| *r == floor as u32).collect())
     }
 

@@ -104,7 +104,7 @@ pub enum Failure {
     )]
     NoFloor,
     /// No way.
-    #[error("{0}")]
+    #[error(transparent)]
     NoRoute(#[from] Trouble),
 }
 

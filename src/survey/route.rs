@@ -22,6 +22,8 @@ const CHECK_M: f64 = 0.02;
 const MENDS_MAX: usize = 24;
 /// Times that a way is planned.
 const PLANS_MAX: usize = 12;
+/// A way that is planned again is kept if it has this share of the length of the one before.
+const STILL_LONG: f64 = 0.8;
 /// How much more room spots must have than the way keeps, metres: a curve leaves its points a little.
 const MARGIN_M: f32 = 0.02;
 /// Half width of the smoothing of a way, metres, widest first.
@@ -214,8 +216,12 @@ pub fn find(
             .filter(|p| clearance_at(floor, voxels, *p) < clearance_m)
             .collect();
         let least = least_clearance(floor, voxels, &curve);
-        if best.as_ref().is_none_or(|(known, ..)| least > *known) {
-            best = Some((least, curve, points));
+        match &best {
+            // Where a narrow place is closed only a part of the floor is left: the long way through it
+            // is better, and its clearance is told.
+            Some((_, known, _)) if curve.length() < STILL_LONG * known.length() => break,
+            Some((known, ..)) if least <= *known => {}
+            _ => best = Some((least, curve, points)),
         }
         // Rooms of spots are counted in columns; where the way is too near to something, they are
         // measured exactly, and the way is planned again.
