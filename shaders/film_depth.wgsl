@@ -71,8 +71,8 @@ fn film_depth(
         }
         workgroupBarrier();
         var stretch = vec2<f32>(0.0, 1.0);
-        let from = (lane / PIXELS) * STRETCH;
-        for (var k = from; k < min(from + STRETCH, count); k++) {
+        let begin = (lane / PIXELS) * STRETCH;
+        for (var k = begin; k < min(begin + STRETCH, count); k++) {
             if block_misses(block_px, batch_box[k], 2.0) {
                 continue;
             }
