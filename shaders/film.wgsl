@@ -127,7 +127,9 @@ fn film_taps(@builtin(global_invocation_id) id: vec3<u32>) {
     let middle = ray(slope, row_f);
     let tile_size = vec2<i32>(textureDimensions(tiles_in));
     let tile = clamp(vec2<i32>(floor(middle.far_px / 16.0)), vec2<i32>(0), tile_size - 1);
-    let around = textureLoad(tiles_in, tile, 0).rg;
+    let found = textureLoad(tiles_in, tile, 0).rg;
+    let is_split = found.y < 0.0;
+    let around = vec2<f32>(found.x, select(found.y, -1.0 - found.y, is_split));
     let first = ray(slope, row_f - half_f);
     let last = ray(slope, row_f + half_f);
     let far_way = last.far_px - first.far_px;
@@ -144,6 +146,17 @@ fn film_taps(@builtin(global_invocation_id) id: vec3<u32>) {
         + 0.5 * film.aperture_m * film.focal_px;
     let has_parallax = (around.x - around.y) * step_max > PARALLAX_MIN_PX;
     let is_cubic = max(smear, blur) < CUBIC_BELOW_PX;
+    // Where nothing is split, inverse depth runs straight from one end of the smear to the other, as it
+    // does over planes: two places say it all.
+    var ends = vec2<f32>(0.5 * (around.x + around.y));
+    if has_parallax && !is_split {
+        for (var k = 0; k < 2; k++) {
+            ends = vec2<f32>(
+                depths(first.far_px + ends.x * first.step_px_m).x,
+                depths(last.far_px + ends.y * last.step_px_m).x,
+            );
+        }
+    }
     var inside = 0.5;
     if film.jitter == 1u {
         inside = hash(id.xy, film.seed);
@@ -166,8 +179,8 @@ fn film_taps(@builtin(global_invocation_id) id: vec3<u32>) {
             r.far_px -= film.focus_w * through_px_m;
             r.step_px_m += through_px_m;
         }
-        var w = 0.5 * (around.x + around.y);
-        if has_parallax {
+        var w = mix(ends.x, ends.y, 0.5 + 0.5 * u);
+        if has_parallax && is_split {
             // From the nearest thing about and only ever farther away: the first depth that meets
             // itself is what the ray meets first.
             w = around.x;
@@ -177,7 +190,7 @@ fn film_taps(@builtin(global_invocation_id) id: vec3<u32>) {
         }
         let place = r.far_px + w * r.step_px_m;
         var here = vec2<f32>(w);
-        if has_parallax {
+        if has_parallax && is_split {
             here = depths(place);
         }
         // A front of another depth is not what the ray meets: it hides that from the one picture there

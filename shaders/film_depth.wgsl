@@ -23,7 +23,8 @@ const DOUBLED_MIN: f32 = 1.0 / 64.0;
 
 var<workgroup> batch_shape: array<vec4<f32>, BATCH>;
 var<workgroup> batch_form: array<vec3<f32>, BATCH>;
-var<workgroup> batch_box: array<vec4<f32>, BATCH>;
+// Of both blocks of pixels a bit for every splat of the batch that reaches it.
+var<workgroup> hits: array<atomic<u32>, 16>;
 // Sum of weights over depth within a stretch, and what it leaves open.
 var<workgroup> stretches: array<vec2<f32>, BATCH>;
 var<workgroup> finished: atomic<u32>;
@@ -38,7 +39,8 @@ fn film_depth(
     // Two blocks of 8x4 pixels one under the other.
     let own = lane % PIXELS;
     let pixel = group.xy * (TILE_PX / 2u) + vec2<u32>(own % 8u, own / 8u);
-    let block_px = 2.0 * vec2<f32>(group.xy * (TILE_PX / 2u) + vec2<u32>(0u, (own / 32u) * 4u));
+    let tile_px = vec2<f32>(group.xy * TILE_PX);
+    let block = own / 32u;
     let centre = 2.0 * (vec2<f32>(pixel) + 0.5);
     let first = tile_ranges[tile * 2u];
     let end = tile_ranges[tile * 2u + 1u];
@@ -56,6 +58,9 @@ fn film_depth(
     }
     for (var start = first; start < end; start += BATCH) {
         workgroupBarrier();
+        if lane < 16u {
+            atomicStore(&hits[lane], 0u);
+        }
         if lane == 0u {
             finished_total = atomicLoad(&finished);
         }
@@ -67,15 +72,29 @@ fn film_depth(
             let record = pair_values[start + lane];
             batch_shape[lane] = record_shape[record];
             batch_form[lane] = record_form[record].xyz;
-            batch_box[lane] = footprint_box(batch_shape[lane], batch_form[lane]);
+            let box = footprint_box(batch_shape[lane], batch_form[lane]);
+            for (var b = 0u; b < 2u; b++) {
+                if block_hit(tile_px + vec2<f32>(0.0, 8.0 * f32(b)), box, 2.0) {
+                    atomicOr(&hits[b * 8u + lane / 32u], 1u << (lane % 32u));
+                }
+            }
         }
         workgroupBarrier();
         var stretch = vec2<f32>(0.0, 1.0);
-        let begin = (lane / PIXELS) * STRETCH;
-        for (var k = begin; k < min(begin + STRETCH, count); k++) {
-            if block_misses(block_px, batch_box[k], 2.0) {
+        var word = (lane / PIXELS) * (STRETCH / 32u);
+        let word_end = word + STRETCH / 32u;
+        var bits = atomicLoad(&hits[block * 8u + word]);
+        loop {
+            if bits == 0u {
+                word++;
+                if word == word_end {
+                    break;
+                }
+                bits = atomicLoad(&hits[block * 8u + word]);
                 continue;
             }
+            let k = word * 32u + firstTrailingBit(bits);
+            bits &= bits - 1u;
             let shape = batch_shape[k];
             let l = batch_form[k];
             let d = centre - shape.xy;
