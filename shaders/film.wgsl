@@ -103,15 +103,6 @@ fn hash(at: vec2<u32>, seed: u32) -> f32 {
     return f32(x >> 8u) / 16777216.0;
 }
 
-// Where tap `i` goes through the lens, metres: a sequence that fills the disc evenly however many
-// taps there are, and is no order of time.
-fn lens(i: u32) -> vec2<f32> {
-    let k = f32(i) + 0.5;
-    let radius = 0.5 * film.aperture_m * sqrt(fract(k * 0.75487767));
-    let angle = 6.2831853 * fract(k * 0.56984029);
-    return radius * vec2<f32>(cos(angle), sin(angle));
-}
-
 @compute @workgroup_size(16, 16)
 fn film_taps(@builtin(global_invocation_id) id: vec3<u32>) {
     let at = vec2<f32>(id.xy) + 0.5;
@@ -167,15 +158,17 @@ fn film_taps(@builtin(global_invocation_id) id: vec3<u32>) {
     let far_2 = 0.5 * (last.far_px + first.far_px) - middle.far_px;
     let step_1 = 0.5 * (last.step_px_m - first.step_px_m);
     let step_2 = 0.5 * (last.step_px_m + first.step_px_m) - middle.step_px_m;
+    let slot = 2.0 / f32(taps);
+    let has_lens = film.aperture_m > 0.0 && taps > 1u;
     var light = vec3<f32>(0.0);
     for (var i = 0u; i < taps; i++) {
-        let u = 2.0 * (f32(i) + inside) / f32(taps) - 1.0;
+        let u = (f32(i) + inside) * slot - 1.0;
         var r = Ray(
             middle.far_px + u * (far_1 + u * far_2),
             middle.step_px_m + u * (step_1 + u * step_2),
         );
-        if film.aperture_m > 0.0 && taps > 1u {
-            let through_px_m = film.focal_px * lens(i);
+        if has_lens {
+            let through_px_m = film.focal_px * film.lens_m[i].xy;
             r.far_px -= film.focus_w * through_px_m;
             r.step_px_m += through_px_m;
         }

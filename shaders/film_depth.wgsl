@@ -56,6 +56,19 @@ fn film_depth(
         is_counted = true;
         atomicAdd(&finished, 1u);
     }
+    // What the next batch needs is on its way while this one is blended: the longest lists of a picture
+    // are as slow as their reads.
+    var ahead_shape = vec4<f32>(0.0);
+    var ahead_form = vec3<f32>(0.0);
+    var ahead_record = 0u;
+    if first + lane < end {
+        let record = pair_values[first + lane];
+        ahead_shape = record_shape[record];
+        ahead_form = record_form[record].xyz;
+    }
+    if first + BATCH + lane < end {
+        ahead_record = pair_values[first + BATCH + lane];
+    }
     for (var start = first; start < end; start += BATCH) {
         workgroupBarrier();
         if lane < 16u {
@@ -69,15 +82,21 @@ fn film_depth(
         }
         let count = min(BATCH, end - start);
         if lane < count {
-            let record = pair_values[start + lane];
-            batch_shape[lane] = record_shape[record];
-            batch_form[lane] = record_form[record].xyz;
-            let box = footprint_box(batch_shape[lane], batch_form[lane]);
+            batch_shape[lane] = ahead_shape;
+            batch_form[lane] = ahead_form;
+            let box = footprint_box(ahead_shape, ahead_form);
             for (var b = 0u; b < 2u; b++) {
                 if block_hit(tile_px + vec2<f32>(0.0, 8.0 * f32(b)), box, 2.0) {
                     atomicOr(&hits[b * 8u + lane / 32u], 1u << (lane % 32u));
                 }
             }
+        }
+        if start + BATCH + lane < end {
+            ahead_shape = record_shape[ahead_record];
+            ahead_form = record_form[ahead_record].xyz;
+        }
+        if start + 2u * BATCH + lane < end {
+            ahead_record = pair_values[start + 2u * BATCH + lane];
         }
         workgroupBarrier();
         var stretch = vec2<f32>(0.0, 1.0);

@@ -70,6 +70,21 @@ fn film_tiles(
     if done {
         atomicAdd(&finished, 1u);
     }
+    // What the next batch needs is on its way while this one is blended: the longest lists of a picture
+    // are as slow as their reads.
+    var ahead_shape = vec4<f32>(0.0);
+    var ahead_form = vec3<f32>(0.0);
+    var ahead_colour = vec3<f32>(0.0);
+    var ahead_record = 0u;
+    if first + lane < end {
+        let record = pair_values[first + lane];
+        ahead_shape = record_shape[record];
+        ahead_form = record_form[record].xyz;
+        ahead_colour = record_colour[record].xyz;
+    }
+    if first + BATCH + lane < end {
+        ahead_record = pair_values[first + BATCH + lane];
+    }
     for (var start = first; start < end; start += BATCH) {
         workgroupBarrier();
         if lane < 64u {
@@ -83,16 +98,23 @@ fn film_tiles(
         }
         let count = min(BATCH, end - start);
         if lane < count {
-            let record = pair_values[start + lane];
-            batch_shape[lane] = record_shape[record];
-            batch_form[lane] = record_form[record].xyz;
-            batch_colour[lane] = record_colour[record].xyz;
-            let box = footprint_box(batch_shape[lane], batch_form[lane]);
+            batch_shape[lane] = ahead_shape;
+            batch_form[lane] = ahead_form;
+            batch_colour[lane] = ahead_colour;
+            let box = footprint_box(ahead_shape, ahead_form);
             for (var b = 0u; b < 8u; b++) {
                 if block_hit(tile_px + vec2<f32>(block_pixel(b * 32u)), box, 1.0) {
                     atomicOr(&hits[b * 8u + lane / 32u], 1u << (lane % 32u));
                 }
             }
+        }
+        if start + BATCH + lane < end {
+            ahead_shape = record_shape[ahead_record];
+            ahead_form = record_form[ahead_record].xyz;
+            ahead_colour = record_colour[ahead_record].xyz;
+        }
+        if start + 2u * BATCH + lane < end {
+            ahead_record = pair_values[start + 2u * BATCH + lane];
         }
         workgroupBarrier();
         if done {

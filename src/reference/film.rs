@@ -459,13 +459,6 @@ impl Ray {
     }
 }
 
-fn lens(i: u32, aperture_m: f64) -> DVec2 {
-    let k = f64::from(i) + 0.5;
-    let radius = 0.5 * aperture_m * (k * 0.754_877_67).fract().sqrt();
-    let angle = std::f64::consts::TAU * (k * 0.569_840_29).fract();
-    radius * DVec2::new(angle.cos(), angle.sin())
-}
-
 /// Stage "film". Taps lie in the middle of their slots: jitter is the GPU's alone.
 fn expose(
     frame: &Frame,
@@ -529,7 +522,7 @@ fn expose(
         for tap in 0..taps {
             let slot = (f64::from(tap) + 0.5) / f64::from(taps) - 0.5;
             let through = if aperture_m > 0.0 && taps > 1 {
-                lens(tap, aperture_m)
+                film.lens_place(tap as usize)
             } else {
                 DVec2::ZERO
             };
