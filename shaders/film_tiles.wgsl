@@ -23,6 +23,9 @@ var<workgroup> batch_form: array<vec3<f32>, BATCH>;
 var<workgroup> batch_colour: array<vec3<f32>, BATCH>;
 // Of each block of pixels a bit for every splat of the batch that reaches it.
 var<workgroup> hits: array<atomic<u32>, 64>;
+// Of each block the box of pixels that are not finished: left, top, right, bottom. A last gap in a wall
+// must not cost what the wall did.
+var<workgroup> gaps: array<atomic<u32>, 32>;
 var<workgroup> finished: atomic<u32>;
 var<workgroup> finished_total: u32;
 
@@ -90,12 +93,23 @@ fn film_tiles(
         if lane < 64u {
             atomicStore(&hits[lane], 0u);
         }
+        if lane < 32u {
+            atomicStore(&gaps[lane], select(0u, 16u, (lane & 2u) == 0u));
+        }
         if lane == 0u {
             finished_total = atomicLoad(&finished);
         }
         if workgroupUniformLoad(&finished_total) == BATCH {
             break;
         }
+        if !done {
+            let at = block_pixel(lane);
+            atomicMin(&gaps[block * 4u], at.x);
+            atomicMin(&gaps[block * 4u + 1u], at.y);
+            atomicMax(&gaps[block * 4u + 2u], at.x);
+            atomicMax(&gaps[block * 4u + 3u], at.y);
+        }
+        workgroupBarrier();
         let count = min(BATCH, end - start);
         if lane < count {
             batch_shape[lane] = ahead_shape;
@@ -103,7 +117,9 @@ fn film_tiles(
             batch_colour[lane] = ahead_colour;
             let box = footprint_box(ahead_shape, ahead_form);
             for (var b = 0u; b < 8u; b++) {
-                if block_hit(tile_px + vec2<f32>(block_pixel(b * 32u)), box, 1.0) {
+                let low = vec2<u32>(atomicLoad(&gaps[b * 4u]), atomicLoad(&gaps[b * 4u + 1u]));
+                let high = vec2<u32>(atomicLoad(&gaps[b * 4u + 2u]), atomicLoad(&gaps[b * 4u + 3u]));
+                if box_hits(box, tile_px, low, high, 1.0) {
                     atomicOr(&hits[b * 8u + lane / 32u], 1u << (lane % 32u));
                 }
             }

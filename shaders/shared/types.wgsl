@@ -133,9 +133,11 @@ fn block_pixel(lane: u32) -> vec2<u32> {
     return vec2<u32>(block % 2u, block / 2u) * vec2<u32>(8u, 4u) + vec2<u32>(lane % 8u, (lane % 32u) / 8u);
 }
 
-// Whether a splat's box holds the centre of any pixel of a block. `pixel_px` is what a pixel measures.
-fn block_hit(block_px: vec2<f32>, box: vec4<f32>, pixel_px: f32) -> bool {
-    let first = block_px + 0.5 * pixel_px;
-    let last = block_px + vec2<f32>(7.5, 3.5) * pixel_px;
-    return box.x <= last.x && box.y >= first.x && box.z <= last.y && box.w >= first.y;
+// Whether a splat's box holds the centre of any pixel between `first` and `last` of a tile. `pixel_px`
+// is what a pixel measures.
+fn box_hits(box: vec4<f32>, tile_px: vec2<f32>, first: vec2<u32>, last: vec2<u32>, pixel_px: f32) -> bool {
+    let low = tile_px + (vec2<f32>(first) + 0.5) * pixel_px;
+    let high = tile_px + (vec2<f32>(last) + 0.5) * pixel_px;
+    return box.x <= high.x && box.y >= low.x && box.z <= high.y && box.w >= low.y
+        && first.x <= last.x;
 }
