@@ -242,7 +242,8 @@ impl Film {
     #[must_use]
     pub fn lens_place(&self, k: usize) -> DVec2 {
         let k = k as f64 + 0.5;
-        let radius = 0.5 * f64::from(self.aperture_m) * (k * 0.754_877_666_246_692_8).fract().sqrt();
+        let radius =
+            0.5 * f64::from(self.aperture_m) * (k * 0.754_877_666_246_692_8).fract().sqrt();
         let angle = std::f64::consts::TAU * (k * 0.569_840_290_998_053_3).fract();
         radius * DVec2::new(angle.cos(), angle.sin())
     }

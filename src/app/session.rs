@@ -226,6 +226,7 @@ impl Session {
             assets: Arc::clone(&self.assets) as Arc<dyn Assets>,
             seed: self.options.seed,
             live: self.live,
+            is_first: self.script.is_none(),
             args,
             loop_s: self.options.loop_s,
             aspect: input.aspect,

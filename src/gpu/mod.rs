@@ -518,7 +518,11 @@ impl Renderer {
         let drawn = wide.as_ref().unwrap_or(frame);
         let side_max = context.device.limits().max_texture_dimension_2d;
         if drawn_px.iter().any(|side| *side > side_max) {
-            let overscan = if wide.is_some() { " with its overscan" } else { "" };
+            let overscan = if wide.is_some() {
+                " with its overscan"
+            } else {
+                ""
+            };
             return Err(Error::Device(format!(
                 "a picture of {}x{}{overscan} is more than this adapter draws: at most {side_max} \
                  pixels a side",

@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 
 /// Clock budget of a load (the file's body, `load`, `on_reload`), seconds.
 pub const LOAD_S_MAX: f64 = 2.0;
+/// The same where nothing plays yet, seconds: there is no picture that a slow machine would hold up, and a
+/// built-in scene has to come up on it.
+pub const LOAD_FIRST_S_MAX: f64 = 10.0;
 /// Clock budget of any other call, seconds.
 pub const CALL_S_MAX: f64 = 0.1;
 /// Interrupts of a load when not live: about 2 s at the 20 ns that a short loop body takes.
@@ -52,6 +55,8 @@ pub(super) enum Kind {
 
 pub(super) struct Budget {
     live: bool,
+    /// Clock budget of a load, seconds.
+    load_s: f64,
     count: Cell<u64>,
     count_max: Cell<u64>,
     kind: Cell<Kind>,
@@ -61,9 +66,14 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn new(live: bool) -> Self {
+    pub(super) fn new(live: bool, is_first: bool) -> Self {
         Self {
             live,
+            load_s: if is_first {
+                LOAD_FIRST_S_MAX
+            } else {
+                LOAD_S_MAX
+            },
             count: Cell::new(0),
             count_max: Cell::new(u64::MAX),
             kind: Cell::new(Kind::Load),
@@ -94,7 +104,7 @@ impl Budget {
     fn allowed(&self) -> Duration {
         Duration::from_secs_f64(match (self.live, self.kind.get()) {
             (false, _) => DETERMINISTIC_S_MAX,
-            (true, Kind::Load) => LOAD_S_MAX,
+            (true, Kind::Load) => self.load_s,
             (true, Kind::Call) => CALL_S_MAX,
         })
     }

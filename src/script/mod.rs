@@ -134,8 +134,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 pub use budget::{
-    CALL_INTERRUPTS_MAX, CALL_S_MAX, DETERMINISTIC_S_MAX, LOAD_INTERRUPTS_MAX, LOAD_S_MAX,
-    MEMORY_BYTES_MAX,
+    CALL_INTERRUPTS_MAX, CALL_S_MAX, DETERMINISTIC_S_MAX, LOAD_FIRST_S_MAX, LOAD_INTERRUPTS_MAX,
+    LOAD_S_MAX, MEMORY_BYTES_MAX,
 };
 pub use sound::{SoundPlan, VOICE_S_MAX};
 
@@ -257,6 +257,8 @@ pub struct Setup {
     pub seed: u64,
     /// Live: budgets by clock; offline: budgets by count (deterministic).
     pub live: bool,
+    /// Nothing plays yet, so a load may take longer.
+    pub is_first: bool,
     /// Arguments for the script (`stage.args`), a JSON object or null. The viewer gets `file` and
     /// optionally `eye`, `target`, `up` (three numbers each), `fov` (degrees), `turn` (xyzw),
     /// `background`, `level`, `axes`.

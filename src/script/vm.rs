@@ -180,7 +180,7 @@ impl Vm {
         let host = Rc::new(Host {
             assets: setup.assets,
             modules: Modules::new(&setup.name, setup.files, setup.library),
-            budget: Rc::new(Budget::new(setup.live)),
+            budget: Rc::new(Budget::new(setup.live, setup.is_first)),
             cast: SharedCast::default(),
             splats: splats::quota(),
             sheets: sheets::quota(),

@@ -69,6 +69,7 @@ pub fn load_files(
         assets,
         seed: 1,
         live: false,
+        is_first: false,
         args,
         loop_s,
         aspect: 1.0,

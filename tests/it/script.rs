@@ -100,6 +100,7 @@ impl Given {
             assets: Arc::new(Cube(cube())),
             seed: self.seed,
             live: self.live,
+            is_first: false,
             args: self.args.clone(),
             loop_s: None,
             aspect: 16.0 / 9.0,

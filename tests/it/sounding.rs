@@ -563,6 +563,7 @@ fn load(text: &str) -> Result<Script, Error> {
         assets: Arc::new(Sounds),
         seed: 1,
         live: false,
+        is_first: false,
         args: Json::Null,
         loop_s: None,
         aspect: 1.0,
