@@ -25,9 +25,9 @@ var<workgroup> batch_shape: array<vec4<f32>, BATCH>;
 var<workgroup> batch_form: array<vec3<f32>, BATCH>;
 // Of both blocks of pixels a bit for every splat of the batch that reaches it.
 var<workgroup> hits: array<atomic<u32>, 16>;
-// Of each block the box of pixels that are not finished: left, top, right, bottom. A last gap in a wall
-// must not cost what the wall did.
-var<workgroup> gaps: array<atomic<u32>, 8>;
+// Of each block columns and rows in which a pixel is not finished, a bit each: a last gap in a wall must
+// not cost what the wall did.
+var<workgroup> gaps: array<atomic<u32>, 2>;
 // Sum of weights over depth within a stretch, and what it leaves open.
 var<workgroup> stretches: array<vec2<f32>, BATCH>;
 var<workgroup> finished: atomic<u32>;
@@ -77,8 +77,8 @@ fn film_depth(
         if lane < 16u {
             atomicStore(&hits[lane], 0u);
         }
-        if lane < 8u {
-            atomicStore(&gaps[lane], select(0u, 16u, (lane & 2u) == 0u));
+        if lane < 2u {
+            atomicStore(&gaps[lane], 0u);
         }
         if lane == 0u {
             finished_total = atomicLoad(&finished);
@@ -88,10 +88,7 @@ fn film_depth(
         }
         if lane < PIXELS && !is_counted {
             let at = vec2<u32>(own % 8u, own / 8u);
-            atomicMin(&gaps[block * 4u], at.x);
-            atomicMin(&gaps[block * 4u + 1u], at.y);
-            atomicMax(&gaps[block * 4u + 2u], at.x);
-            atomicMax(&gaps[block * 4u + 3u], at.y);
+            atomicOr(&gaps[block], (1u << at.x) | (0x10000u << at.y));
         }
         workgroupBarrier();
         let count = min(BATCH, end - start);
@@ -99,10 +96,9 @@ fn film_depth(
             batch_shape[lane] = ahead_shape;
             batch_form[lane] = ahead_form;
             let box = footprint_box(ahead_shape, ahead_form);
+            let covered = covered_pixels(box, tile_px, 2.0);
             for (var b = 0u; b < 2u; b++) {
-                let low = vec2<u32>(atomicLoad(&gaps[b * 4u]), atomicLoad(&gaps[b * 4u + 1u]));
-                let high = vec2<u32>(atomicLoad(&gaps[b * 4u + 2u]), atomicLoad(&gaps[b * 4u + 3u]));
-                if box_hits(box, tile_px, low, high, 2.0) {
+                if reaches(covered, atomicLoad(&gaps[b])) {
                     atomicOr(&hits[b * 8u + lane / 32u], 1u << (lane % 32u));
                 }
             }

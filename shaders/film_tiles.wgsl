@@ -23,25 +23,11 @@ var<workgroup> batch_form: array<vec3<f32>, BATCH>;
 var<workgroup> batch_colour: array<vec3<f32>, BATCH>;
 // Of each block of pixels a bit for every splat of the batch that reaches it.
 var<workgroup> hits: array<atomic<u32>, 64>;
-// Of each block the box of pixels that are not finished: left, top, right, bottom. A last gap in a wall
-// must not cost what the wall did.
-var<workgroup> gaps: array<atomic<u32>, 32>;
+// Of each block columns and rows in which a pixel is not finished, a bit each: a last gap in a wall must
+// not cost what the wall did.
+var<workgroup> gaps: array<atomic<u32>, 8>;
 var<workgroup> finished: atomic<u32>;
 var<workgroup> finished_total: u32;
-
-// The first splat of the batch from `k` on that reaches a block; BATCH or more where there is none.
-fn next_hit(block: u32, k: u32) -> u32 {
-    for (var word = k / 32u; word < 8u; word++) {
-        var bits = atomicLoad(&hits[block * 8u + word]);
-        if word == k / 32u {
-            bits &= 0xffffffffu << (k % 32u);
-        }
-        if bits != 0u {
-            return word * 32u + firstTrailingBit(bits);
-        }
-    }
-    return BATCH;
-}
 
 @compute @workgroup_size(16, 16)
 fn film_tiles(
@@ -93,8 +79,8 @@ fn film_tiles(
         if lane < 64u {
             atomicStore(&hits[lane], 0u);
         }
-        if lane < 32u {
-            atomicStore(&gaps[lane], select(0u, 16u, (lane & 2u) == 0u));
+        if lane < 8u {
+            atomicStore(&gaps[lane], 0u);
         }
         if lane == 0u {
             finished_total = atomicLoad(&finished);
@@ -104,10 +90,7 @@ fn film_tiles(
         }
         if !done {
             let at = block_pixel(lane);
-            atomicMin(&gaps[block * 4u], at.x);
-            atomicMin(&gaps[block * 4u + 1u], at.y);
-            atomicMax(&gaps[block * 4u + 2u], at.x);
-            atomicMax(&gaps[block * 4u + 3u], at.y);
+            atomicOr(&gaps[block], (1u << at.x) | (0x10000u << at.y));
         }
         workgroupBarrier();
         let count = min(BATCH, end - start);
@@ -116,10 +99,9 @@ fn film_tiles(
             batch_form[lane] = ahead_form;
             batch_colour[lane] = ahead_colour;
             let box = footprint_box(ahead_shape, ahead_form);
+            let covered = covered_pixels(box, tile_px, 1.0);
             for (var b = 0u; b < 8u; b++) {
-                let low = vec2<u32>(atomicLoad(&gaps[b * 4u]), atomicLoad(&gaps[b * 4u + 1u]));
-                let high = vec2<u32>(atomicLoad(&gaps[b * 4u + 2u]), atomicLoad(&gaps[b * 4u + 3u]));
-                if box_hits(box, tile_px, low, high, 1.0) {
+                if reaches(covered, atomicLoad(&gaps[b])) {
                     atomicOr(&hits[b * 8u + lane / 32u], 1u << (lane % 32u));
                 }
             }
@@ -136,7 +118,19 @@ fn film_tiles(
         if done {
             continue;
         }
-        for (var k = next_hit(block, 0u); k < count; k = next_hit(block, k + 1u)) {
+        var word = 0u;
+        var bits = atomicLoad(&hits[block * 8u]);
+        loop {
+            if bits == 0u {
+                word++;
+                if word == 8u {
+                    break;
+                }
+                bits = atomicLoad(&hits[block * 8u + word]);
+                continue;
+            }
+            let k = word * 32u + firstTrailingBit(bits);
+            bits &= bits - 1u;
             let shape = batch_shape[k];
             if in_front && shape.z >= split_m {
                 // Lists are sorted by depth: from here on everything is the back.

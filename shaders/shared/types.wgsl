@@ -133,11 +133,23 @@ fn block_pixel(lane: u32) -> vec2<u32> {
     return vec2<u32>(block % 2u, block / 2u) * vec2<u32>(8u, 4u) + vec2<u32>(lane % 8u, (lane % 32u) / 8u);
 }
 
-// Whether a splat's box holds the centre of any pixel between `first` and `last` of a tile. `pixel_px`
-// is what a pixel measures.
-fn box_hits(box: vec4<f32>, tile_px: vec2<f32>, first: vec2<u32>, last: vec2<u32>, pixel_px: f32) -> bool {
-    let low = tile_px + (vec2<f32>(first) + 0.5) * pixel_px;
-    let high = tile_px + (vec2<f32>(last) + 0.5) * pixel_px;
-    return box.x <= high.x && box.y >= low.x && box.z <= high.y && box.w >= low.y
-        && first.x <= last.x;
+// A bit for each of 16 pixels in a row whose centre lies between `low` and `high`, pixels from the first
+// one's edge.
+fn covered_bits(low: f32, high: f32) -> u32 {
+    let first = clamp(ceil(low - 0.5), 0.0, 16.0);
+    let last = clamp(floor(high - 0.5), -1.0, 15.0);
+    return select(0u, (2u << u32(max(last, 0.0))) - (1u << u32(first)), last >= first);
+}
+
+// Columns (low half) and rows (high half) of a tile that a splat's box reaches. `pixel_px` is what a pixel
+// measures.
+fn covered_pixels(box: vec4<f32>, tile_px: vec2<f32>, pixel_px: f32) -> u32 {
+    let at = (box - tile_px.xxyy) / pixel_px;
+    return covered_bits(at.x, at.y) | (covered_bits(at.z, at.w) << 16u);
+}
+
+// Whether a splat can reach any of the pixels whose columns and rows are in `gaps`.
+fn reaches(covered: u32, gaps: u32) -> bool {
+    let both = covered & gaps;
+    return (both & 0xffffu) != 0u && (both >> 16u) != 0u;
 }
