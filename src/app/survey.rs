@@ -52,6 +52,8 @@ pub struct SurveyOptions {
     pub clearance_m: Option<f32>,
     /// Times the scan's own size.
     pub scale: Option<f32>,
+    /// What the script of a scene finds in `stage.args`.
+    pub args: serde_json::Map<String, Value>,
     /// Writes over a scene that is there.
     pub force: bool,
     /// Most bytes that an archive may hold unpacked.
@@ -186,6 +188,7 @@ fn read(options: &SurveyOptions, bar: Progress) -> anyhow::Result<Scan> {
         scene: options.scan.clone(),
         level: options.level,
         axes: options.axes,
+        args: options.args.clone(),
         unpacked_bytes_max: options.unpacked_bytes_max,
         ..SceneOptions::default()
     };
