@@ -103,15 +103,6 @@ fn hash(at: vec2<u32>, seed: u32) -> f32 {
     return f32(x >> 8u) / 16777216.0;
 }
 
-// Where tap `i` goes through the lens, metres: a sequence that fills the disc evenly however many
-// taps there are, and is no order of time.
-fn lens(i: u32) -> vec2<f32> {
-    let k = f32(i) + 0.5;
-    let radius = 0.5 * film.aperture_m * sqrt(fract(k * 0.75487767));
-    let angle = 6.2831853 * fract(k * 0.56984029);
-    return radius * vec2<f32>(cos(angle), sin(angle));
-}
-
 @compute @workgroup_size(16, 16)
 fn film_taps(@builtin(global_invocation_id) id: vec3<u32>) {
     let at = vec2<f32>(id.xy) + 0.5;
@@ -127,7 +118,9 @@ fn film_taps(@builtin(global_invocation_id) id: vec3<u32>) {
     let middle = ray(slope, row_f);
     let tile_size = vec2<i32>(textureDimensions(tiles_in));
     let tile = clamp(vec2<i32>(floor(middle.far_px / 16.0)), vec2<i32>(0), tile_size - 1);
-    let around = textureLoad(tiles_in, tile, 0).rg;
+    let found = textureLoad(tiles_in, tile, 0).rg;
+    let is_split = found.y < 0.0;
+    let around = vec2<f32>(found.x, select(found.y, -1.0 - found.y, is_split));
     let first = ray(slope, row_f - half_f);
     let last = ray(slope, row_f + half_f);
     let far_way = last.far_px - first.far_px;
@@ -144,6 +137,17 @@ fn film_taps(@builtin(global_invocation_id) id: vec3<u32>) {
         + 0.5 * film.aperture_m * film.focal_px;
     let has_parallax = (around.x - around.y) * step_max > PARALLAX_MIN_PX;
     let is_cubic = max(smear, blur) < CUBIC_BELOW_PX;
+    // Where nothing is split, inverse depth runs straight from one end of the smear to the other, as it
+    // does over planes: two places say it all.
+    var ends = vec2<f32>(0.5 * (around.x + around.y));
+    if has_parallax && !is_split {
+        for (var k = 0; k < 2; k++) {
+            ends = vec2<f32>(
+                depths(first.far_px + ends.x * first.step_px_m).x,
+                depths(last.far_px + ends.y * last.step_px_m).x,
+            );
+        }
+    }
     var inside = 0.5;
     if film.jitter == 1u {
         inside = hash(id.xy, film.seed);
@@ -154,20 +158,22 @@ fn film_taps(@builtin(global_invocation_id) id: vec3<u32>) {
     let far_2 = 0.5 * (last.far_px + first.far_px) - middle.far_px;
     let step_1 = 0.5 * (last.step_px_m - first.step_px_m);
     let step_2 = 0.5 * (last.step_px_m + first.step_px_m) - middle.step_px_m;
+    let slot = 2.0 / f32(taps);
+    let has_lens = film.aperture_m > 0.0 && taps > 1u;
     var light = vec3<f32>(0.0);
     for (var i = 0u; i < taps; i++) {
-        let u = 2.0 * (f32(i) + inside) / f32(taps) - 1.0;
+        let u = (f32(i) + inside) * slot - 1.0;
         var r = Ray(
             middle.far_px + u * (far_1 + u * far_2),
             middle.step_px_m + u * (step_1 + u * step_2),
         );
-        if film.aperture_m > 0.0 && taps > 1u {
-            let through_px_m = film.focal_px * lens(i);
+        if has_lens {
+            let through_px_m = film.focal_px * film.lens_m[i].xy;
             r.far_px -= film.focus_w * through_px_m;
             r.step_px_m += through_px_m;
         }
-        var w = 0.5 * (around.x + around.y);
-        if has_parallax {
+        var w = mix(ends.x, ends.y, 0.5 + 0.5 * u);
+        if has_parallax && is_split {
             // From the nearest thing about and only ever farther away: the first depth that meets
             // itself is what the ray meets first.
             w = around.x;
@@ -177,7 +183,7 @@ fn film_taps(@builtin(global_invocation_id) id: vec3<u32>) {
         }
         let place = r.far_px + w * r.step_px_m;
         var here = vec2<f32>(w);
-        if has_parallax {
+        if has_parallax && is_split {
             here = depths(place);
         }
         // A front of another depth is not what the ray meets: it hides that from the one picture there

@@ -23,7 +23,8 @@ const DOUBLED_MIN: f32 = 1.0 / 64.0;
 
 var<workgroup> batch_shape: array<vec4<f32>, BATCH>;
 var<workgroup> batch_form: array<vec3<f32>, BATCH>;
-var<workgroup> batch_box: array<vec4<f32>, BATCH>;
+// Of both blocks of pixels a bit for every splat of the batch that reaches it.
+var<workgroup> hits: array<atomic<u32>, 16>;
 // Sum of weights over depth within a stretch, and what it leaves open.
 var<workgroup> stretches: array<vec2<f32>, BATCH>;
 var<workgroup> finished: atomic<u32>;
@@ -38,7 +39,8 @@ fn film_depth(
     // Two blocks of 8x4 pixels one under the other.
     let own = lane % PIXELS;
     let pixel = group.xy * (TILE_PX / 2u) + vec2<u32>(own % 8u, own / 8u);
-    let block_px = 2.0 * vec2<f32>(group.xy * (TILE_PX / 2u) + vec2<u32>(0u, (own / 32u) * 4u));
+    let tile_px = vec2<f32>(group.xy * TILE_PX);
+    let block = own / 32u;
     let centre = 2.0 * (vec2<f32>(pixel) + 0.5);
     let first = tile_ranges[tile * 2u];
     let end = tile_ranges[tile * 2u + 1u];
@@ -54,8 +56,24 @@ fn film_depth(
         is_counted = true;
         atomicAdd(&finished, 1u);
     }
+    // What the next batch needs is on its way while this one is blended: the longest lists of a picture
+    // are as slow as their reads.
+    var ahead_shape = vec4<f32>(0.0);
+    var ahead_form = vec3<f32>(0.0);
+    var ahead_record = 0u;
+    if first + lane < end {
+        let record = pair_values[first + lane];
+        ahead_shape = record_shape[record];
+        ahead_form = record_form[record].xyz;
+    }
+    if first + BATCH + lane < end {
+        ahead_record = pair_values[first + BATCH + lane];
+    }
     for (var start = first; start < end; start += BATCH) {
         workgroupBarrier();
+        if lane < 16u {
+            atomicStore(&hits[lane], 0u);
+        }
         if lane == 0u {
             finished_total = atomicLoad(&finished);
         }
@@ -64,18 +82,38 @@ fn film_depth(
         }
         let count = min(BATCH, end - start);
         if lane < count {
-            let record = pair_values[start + lane];
-            batch_shape[lane] = record_shape[record];
-            batch_form[lane] = record_form[record].xyz;
-            batch_box[lane] = footprint_box(batch_shape[lane], batch_form[lane]);
+            batch_shape[lane] = ahead_shape;
+            batch_form[lane] = ahead_form;
+            let box = footprint_box(ahead_shape, ahead_form);
+            for (var b = 0u; b < 2u; b++) {
+                if block_hit(tile_px + vec2<f32>(0.0, 8.0 * f32(b)), box, 2.0) {
+                    atomicOr(&hits[b * 8u + lane / 32u], 1u << (lane % 32u));
+                }
+            }
+        }
+        if start + BATCH + lane < end {
+            ahead_shape = record_shape[ahead_record];
+            ahead_form = record_form[ahead_record].xyz;
+        }
+        if start + 2u * BATCH + lane < end {
+            ahead_record = pair_values[start + 2u * BATCH + lane];
         }
         workgroupBarrier();
         var stretch = vec2<f32>(0.0, 1.0);
-        let from = (lane / PIXELS) * STRETCH;
-        for (var k = from; k < min(from + STRETCH, count); k++) {
-            if block_misses(block_px, batch_box[k], 2.0) {
+        var word = (lane / PIXELS) * (STRETCH / 32u);
+        let word_end = word + STRETCH / 32u;
+        var bits = atomicLoad(&hits[block * 8u + word]);
+        loop {
+            if bits == 0u {
+                word++;
+                if word == word_end {
+                    break;
+                }
+                bits = atomicLoad(&hits[block * 8u + word]);
                 continue;
             }
+            let k = word * 32u + firstTrailingBit(bits);
+            bits &= bits - 1u;
             let shape = batch_shape[k];
             let l = batch_form[k];
             let d = centre - shape.xy;

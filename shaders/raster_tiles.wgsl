@@ -20,9 +20,24 @@ const BATCH: u32 = 256u;
 var<workgroup> batch_shape: array<vec4<f32>, BATCH>;
 var<workgroup> batch_form: array<vec3<f32>, BATCH>;
 var<workgroup> batch_colour: array<vec3<f32>, BATCH>;
-var<workgroup> batch_box: array<vec4<f32>, BATCH>;
+// Of each block of pixels a bit for every splat of the batch that reaches it.
+var<workgroup> hits: array<atomic<u32>, 64>;
 var<workgroup> finished: atomic<u32>;
 var<workgroup> finished_total: u32;
+
+// The first splat of the batch from `k` on that reaches a block; BATCH or more where there is none.
+fn next_hit(block: u32, k: u32) -> u32 {
+    for (var word = k / 32u; word < 8u; word++) {
+        var bits = atomicLoad(&hits[block * 8u + word]);
+        if word == k / 32u {
+            bits &= 0xffffffffu << (k % 32u);
+        }
+        if bits != 0u {
+            return word * 32u + firstTrailingBit(bits);
+        }
+    }
+    return BATCH;
+}
 
 @compute @workgroup_size(16, 16)
 fn raster_tiles(
@@ -31,7 +46,8 @@ fn raster_tiles(
 ) {
     let tile = group.y * view.tile_count.x + group.x;
     let pixel = group.xy * TILE_PX + block_pixel(lane);
-    let block_px = vec2<f32>(group.xy * TILE_PX + block_pixel(lane & ~31u));
+    let tile_px = vec2<f32>(group.xy * TILE_PX);
+    let block = lane / 32u;
     let centre = vec2<f32>(pixel) + 0.5;
     let first = tile_ranges[tile * 2u];
     let end = tile_ranges[tile * 2u + 1u];
@@ -49,8 +65,26 @@ fn raster_tiles(
         atomicAdd(&finished, 1u);
     }
 
+    // What the next batch needs is on its way while this one is blended: the longest lists of a picture
+    // are as slow as their reads.
+    var ahead_shape = vec4<f32>(0.0);
+    var ahead_form = vec3<f32>(0.0);
+    var ahead_colour = vec3<f32>(0.0);
+    var ahead_record = 0u;
+    if first + lane < end {
+        let record = pair_values[first + lane];
+        ahead_shape = record_shape[record];
+        ahead_form = record_form[record].xyz;
+        ahead_colour = record_colour[record].xyz;
+    }
+    if first + BATCH + lane < end {
+        ahead_record = pair_values[first + BATCH + lane];
+    }
     for (var start = first; start < end; start += BATCH) {
         workgroupBarrier();
+        if lane < 64u {
+            atomicStore(&hits[lane], 0u);
+        }
         if lane == 0u {
             finished_total = atomicLoad(&finished);
         }
@@ -59,20 +93,29 @@ fn raster_tiles(
         }
         let count = min(BATCH, end - start);
         if lane < count {
-            let record = pair_values[start + lane];
-            batch_shape[lane] = record_shape[record];
-            batch_form[lane] = record_form[record].xyz;
-            batch_colour[lane] = record_colour[record].xyz;
-            batch_box[lane] = footprint_box(batch_shape[lane], batch_form[lane]);
+            batch_shape[lane] = ahead_shape;
+            batch_form[lane] = ahead_form;
+            batch_colour[lane] = ahead_colour;
+            let box = footprint_box(ahead_shape, ahead_form);
+            for (var b = 0u; b < 8u; b++) {
+                if block_hit(tile_px + vec2<f32>(block_pixel(b * 32u)), box, 1.0) {
+                    atomicOr(&hits[b * 8u + lane / 32u], 1u << (lane % 32u));
+                }
+            }
+        }
+        if start + BATCH + lane < end {
+            ahead_shape = record_shape[ahead_record];
+            ahead_form = record_form[ahead_record].xyz;
+            ahead_colour = record_colour[ahead_record].xyz;
+        }
+        if start + 2u * BATCH + lane < end {
+            ahead_record = pair_values[start + 2u * BATCH + lane];
         }
         workgroupBarrier();
         if done {
             continue;
         }
-        for (var k = 0u; k < count; k++) {
-            if block_misses(block_px, batch_box[k], 1.0) {
-                continue;
-            }
+        for (var k = next_hit(block, 0u); k < count; k = next_hit(block, k + 1u)) {
             let shape = batch_shape[k];
             let l = batch_form[k];
             let d = centre - shape.xy;

@@ -236,6 +236,17 @@ impl Film {
         }
     }
 
+    /// Where the `k`th ray of a pixel or of a reference film goes through the lens, metres (x right, y
+    /// down): a sequence that fills the disc evenly in each stretch of it (Roberts, "The unreasonable
+    /// effectiveness of quasirandom sequences", 2018).
+    #[must_use]
+    pub fn lens_place(&self, k: usize) -> DVec2 {
+        let k = k as f64 + 0.5;
+        let radius = 0.5 * f64::from(self.aperture_m) * (k * 0.754_877_666_246_692_8).fract().sqrt();
+        let angle = std::f64::consts::TAU * (k * 0.569_840_290_998_053_3).fract();
+        radius * DVec2::new(angle.cos(), angle.sin())
+    }
+
     /// Seed of the noise of the picture at `t_s`: the same time, the same noise.
     #[must_use]
     pub fn noise_seed(&self, t_s: f64) -> u32 {

@@ -50,6 +50,9 @@ struct Film {
     taps_max: u32,
     // view-space normal, and the lens's distance from the plane along it.
     planes: array<vec4<f32>, 8>,
+    // Where each tap goes through the lens (x, y): a sequence that fills the disc evenly however many there
+    // are, and is no order of time.
+    lens_m: array<vec4<f32>, 48>,
 }
 
 // Slope of the ray of an output pixel at f = own time, before the camera moves.

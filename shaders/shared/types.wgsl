@@ -127,16 +127,15 @@ fn footprint_box(shape: vec4<f32>, l: vec3<f32>) -> vec4<f32> {
     return vec4<f32>(shape.x - reach_x, shape.x + reach_x, shape.y - reach_y, shape.y + reach_y);
 }
 
-// A workgroup's pixels in blocks of 8x4: threads that run in step see the same splats, and pass over
-// the others together.
+// A tile's pixels in eight blocks of 8x4: threads that run in step look at the same splats.
 fn block_pixel(lane: u32) -> vec2<u32> {
     let block = lane / 32u;
     return vec2<u32>(block % 2u, block / 2u) * vec2<u32>(8u, 4u) + vec2<u32>(lane % 8u, (lane % 32u) / 8u);
 }
 
-fn block_misses(block_px: vec2<f32>, box: vec4<f32>, pixel_px: f32) -> bool {
-    // Centres of its first and last pixel.
+// Whether a splat's box holds the centre of any pixel of a block. `pixel_px` is what a pixel measures.
+fn block_hit(block_px: vec2<f32>, box: vec4<f32>, pixel_px: f32) -> bool {
     let first = block_px + 0.5 * pixel_px;
     let last = block_px + vec2<f32>(7.5, 3.5) * pixel_px;
-    return box.y < first.x || box.x > last.x || box.w < first.y || box.z > last.y;
+    return box.x <= last.x && box.y >= first.x && box.z <= last.y && box.w >= first.y;
 }

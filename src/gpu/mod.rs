@@ -27,7 +27,7 @@ use compose::Compose;
 pub use context::Context;
 use film::FilmStage;
 use front::Front;
-use glam::{Quat, Vec2, Vec3};
+use glam::{Quat, Vec3};
 pub use pick::{AGE_MAX as PICK_AGE_MAX, Touches};
 pub use raster::Method as RasterMethod;
 use raster::{Raster, Target};
@@ -267,7 +267,7 @@ impl Renderer {
         let count = exposed.len();
         for (k, instant) in exposed.iter().enumerate() {
             let mut instant = instant.clone();
-            let lens_m = lens_place(k, film.aperture_m);
+            let lens_m = film.lens_place(k).as_vec2();
             let across = instant.camera.rotation * Vec3::new(lens_m.x, -lens_m.y, 0.0);
             instant.camera.position += across;
             instant.film = frame.film.clone();
@@ -615,16 +615,6 @@ impl Renderer {
             None => Ok(()),
         }
     }
-}
-
-/// Where instant `k` of a reference film goes through a lens of this opening, metres: a sequence that
-/// fills the disc evenly in each stretch of it, so that every row has its share.
-fn lens_place(k: usize, aperture_m: f32) -> Vec2 {
-    let k = k as f64 + 0.5;
-    // The two-dimensional golden ratio's powers (Roberts, "The R2 sequence", 2018).
-    let radius = 0.5 * f64::from(aperture_m) * (k * 0.754_877_666_246_692_8).fract().sqrt();
-    let angle = std::f64::consts::TAU * (k * 0.569_840_290_998_053_3).fract();
-    Vec2::new((radius * angle.cos()) as f32, (radius * angle.sin()) as f32)
 }
 
 fn picture_texture(context: &Context, size: [u32; 2]) -> wgpu::Texture {

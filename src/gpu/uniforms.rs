@@ -261,6 +261,8 @@ pub struct FilmUniform {
     pub taps_max: u32,
     /// View-space normal, and the lens's distance from the plane along it.
     pub planes: [[f32; 4]; PLANES_MAX],
+    /// metres; the last two are not read.
+    pub lens_m: [[f32; 4]; TAPS_MAX as usize],
 }
 
 /// Splits reach no farther from their edges, px of the half-size picture.
@@ -332,6 +334,10 @@ impl FilmUniform {
             taps_min: TAPS_MIN,
             taps_max: TAPS_MAX,
             planes,
+            lens_m: std::array::from_fn(|k| {
+                let place = film.lens_place(k).as_vec2();
+                [place.x, place.y, 0.0, 0.0]
+            }),
         }
     }
 }
@@ -454,6 +460,7 @@ pub fn uniform_layouts() -> Vec<(&'static str, StructLayout)> {
                 taps_min,
                 taps_max,
                 planes,
+                lens_m,
             }),
         ),
         (

@@ -339,28 +339,54 @@ fn two_layers(
     })
 }
 
-/// Stage "film near": inverse depths of the nearest and the farthest thing of a tile and those about.
-fn tiles(layers: &Map<Layers>) -> Map<[f64; 2]> {
+/// A tile and those about.
+#[derive(Clone, Copy)]
+struct Around {
+    /// Inverse depths of the nearest and the farthest thing.
+    near: f64,
+    far: f64,
+    /// Any pixel is split.
+    is_split: bool,
+}
+
+impl Around {
+    const NOTHING: Self = Self {
+        near: 0.0,
+        far: f64::INFINITY,
+        is_split: false,
+    };
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            near: self.near.max(other.near),
+            far: self.far.min(other.far),
+            is_split: self.is_split || other.is_split,
+        }
+    }
+}
+
+/// Stage "film near".
+fn tiles(layers: &Map<Layers>) -> Map<Around> {
     let [w, h] = layers.size;
     let own = Map::new([w.div_ceil(TILE_PX), h.div_ceil(TILE_PX)], |tx, ty| {
-        let mut found = [0.0, f64::INFINITY];
+        let mut found = Around::NOTHING;
         for y in ty * TILE_PX..((ty + 1) * TILE_PX).min(h) {
             for x in tx * TILE_PX..((tx + 1) * TILE_PX).min(w) {
                 let [front, back] = layers.values[y * w + x].w;
-                found = [
-                    f64::max(found[0], front.max(back)),
-                    f64::min(found[1], back),
-                ];
+                found = found.and(Around {
+                    near: front.max(back),
+                    far: back,
+                    is_split: front != back,
+                });
             }
         }
         found
     });
     Map::new(own.size, |tx, ty| {
-        let mut found = [0.0, f64::INFINITY];
+        let mut found = Around::NOTHING;
         for y in -1..=1 {
             for x in -1..=1 {
-                let [near, far] = own.at(tx as i64 + x, ty as i64 + y);
-                found = [f64::max(found[0], near), f64::min(found[1], far)];
+                found = found.and(own.at(tx as i64 + x, ty as i64 + y));
             }
         }
         found
@@ -433,13 +459,6 @@ impl Ray {
     }
 }
 
-fn lens(i: u32, aperture_m: f64) -> DVec2 {
-    let k = f64::from(i) + 0.5;
-    let radius = 0.5 * aperture_m * (k * 0.754_877_67).fract().sqrt();
-    let angle = std::f64::consts::TAU * (k * 0.569_840_29).fract();
-    radius * DVec2::new(angle.cos(), angle.sin())
-}
-
 /// Stage "film". Taps lie in the middle of their slots: jitter is the GPU's alone.
 fn expose(
     frame: &Frame,
@@ -471,7 +490,8 @@ fn expose(
         let slope = from_centre * (1.0 + f64::from(film.distortion) * r2) / focal_px;
         let row_f = (at / size_px - 0.5).dot(readout_f);
         let middle = ray(slope, row_f, DVec2::ZERO);
-        let [near, far] = tiles.under(middle.far_px / TILE_PX as f64);
+        let around = tiles.under(middle.far_px / TILE_PX as f64);
+        let (near, far) = (around.near, around.far);
         let first = ray(slope, row_f - 0.5 * exposure_f, DVec2::ZERO);
         let last = ray(slope, row_f + 0.5 * exposure_f, DVec2::ZERO);
         let smear = f64::max(
@@ -489,23 +509,32 @@ fn expose(
         let step_max = steps.into_iter().fold(0.0, f64::max) + 0.5 * aperture_m * focal_px;
         let has_parallax = (near - far) * step_max > PARALLAX_MIN_PX;
         let is_cubic = smear.max(blur) < CUBIC_BELOW_PX;
+        let mut ends = [0.5 * (near + far); 2];
+        if has_parallax && !around.is_split {
+            for _ in 0..2 {
+                ends = [
+                    layers.under(first.at(ends[0])).w[0],
+                    layers.under(last.at(ends[1])).w[0],
+                ];
+            }
+        }
         let mut light = DVec3::ZERO;
         for tap in 0..taps {
             let slot = (f64::from(tap) + 0.5) / f64::from(taps) - 0.5;
             let through = if aperture_m > 0.0 && taps > 1 {
-                lens(tap, aperture_m)
+                film.lens_place(tap as usize)
             } else {
                 DVec2::ZERO
             };
             let ray = ray(slope, row_f + slot * exposure_f, through);
-            let mut w = 0.5 * (near + far);
-            if has_parallax {
+            let mut w = ends[0] + (ends[1] - ends[0]) * (slot + 0.5);
+            if has_parallax && around.is_split {
                 w = near;
                 for _ in 0..2 {
                     w = f64::min(w, layers.under(ray.at(w)).w[0]);
                 }
             }
-            let here = if has_parallax {
+            let here = if has_parallax && around.is_split {
                 layers.under(ray.at(w)).w
             } else {
                 [w, w]
