@@ -1,7 +1,8 @@
 //! `survey SCAN -o DIR`: finds floor, walls and a way in a scan, and writes them as a scene to edit.
 //!
 //! The finding is in [`crate::survey`]; here are the files: the scan, put beside the scene so that the
-//! folder is whole, `scene.luau`, and `walk.json`, which the scene reads.
+//! folder is whole, `scene.luau`, `walk.json`, which the scene reads, and collision voxels for other
+//! programs. Those that a scan ships are read.
 
 use super::assets::AssetCache;
 use super::progress::Progress;
@@ -10,7 +11,7 @@ use super::{Usage, atomic};
 use crate::formats;
 use crate::frame::Input;
 use crate::scene::{Axes, Placement, Splats, sh};
-use crate::survey::{self, Options, Placed, Survey};
+use crate::survey::{self, Collision, Options, Placed, Survey};
 use anyhow::{Context as _, bail};
 use glam::{Mat3, Quat, Vec3};
 use serde_json::{Value, json};
@@ -24,6 +25,11 @@ const SCENE: &str = include_str!("survey_scene.luau");
 /// Its name, and that of the data that it reads.
 const SCENE_FILE: &str = "scene.luau";
 const DATA_FILE: &str = "walk.json";
+/// The collision voxels that are written beside the scan.
+const COLLISION_FILE: &str = "scan.voxel.json";
+const COLLISION_TREE_FILE: &str = "scan.voxel.bin";
+/// Largest file of collision voxels that is read: 2^24 nodes and as many blocks are 200 MB.
+const COLLISION_BYTES_MAX: u64 = 256 << 20;
 /// Version of the data.
 const DATA_FORMAT: u32 = 1;
 /// Speed of a walker who looks at nothing, metres a second, for the duration in the report.
@@ -52,6 +58,8 @@ pub struct SurveyOptions {
     pub clearance_m: Option<f32>,
     /// Times the scan's own size.
     pub scale: Option<f32>,
+    /// What the script of a scene finds in `stage.args`.
+    pub args: serde_json::Map<String, Value>,
     /// Writes over a scene that is there.
     pub force: bool,
     /// Most bytes that an archive may hold unpacked.
@@ -63,6 +71,8 @@ struct Scan {
     draws: Vec<(Arc<Splats>, Placement, [f32; 4])>,
     /// The file, where the scan is one that can be put beside the scene as it is.
     file: Option<PathBuf>,
+    /// The description of its collision voxels, where it ships them.
+    collision: Option<PathBuf>,
 }
 
 /// Surveys a scan, writes the scene and says what was found.
@@ -98,8 +108,10 @@ pub fn survey(options: &SurveyOptions) -> anyhow::Result<Value> {
         .chain(options.via.iter().copied())
         .chain(options.to)
         .collect();
+    let shipped = scan.collision.as_deref().map(read_collision).transpose()?;
     let wanted = Options {
         up: options.up,
+        collision: shipped.map(|collision| (collision, scale)),
         through,
         clearance_m: options.clearance_m.unwrap_or(survey::CLEARANCE_M),
         ..Options::default()
@@ -136,7 +148,12 @@ pub fn survey(options: &SurveyOptions) -> anyhow::Result<Value> {
         Some(_) => options.axes.map(|axes| axes.to_string()),
         None => None,
     };
+    let written = put_collision(options, &found, rotation, scale_of(&scan, scale))?;
     let mut report = report(&found, timings, start);
+    report["collision"] = json!({
+        "read": scan.collision.as_ref().and_then(|p| p.file_name()).map(|n| n.to_string_lossy()),
+        "written": written,
+    });
     let scan_facts = json!({
         "file": file,
         "axes": scan_axes,
@@ -186,6 +203,7 @@ fn read(options: &SurveyOptions, bar: Progress) -> anyhow::Result<Scan> {
         scene: options.scan.clone(),
         level: options.level,
         axes: options.axes,
+        args: options.args.clone(),
         unpacked_bytes_max: options.unpacked_bytes_max,
         ..SceneOptions::default()
     };
@@ -205,6 +223,7 @@ fn read(options: &SurveyOptions, bar: Progress) -> anyhow::Result<Scan> {
         };
         return Ok(Scan {
             draws: vec![(Arc::clone(&asset.splats), placement, [1.0; 4])],
+            collision: path.as_deref().and_then(find_collision),
             file: path.filter(is_one),
         });
     }
@@ -218,7 +237,78 @@ fn read(options: &SurveyOptions, bar: Progress) -> anyhow::Result<Scan> {
         .iter()
         .map(|draw| (Arc::clone(&draw.splats), draw.placement, draw.tint))
         .collect();
-    Ok(Scan { draws, file: None })
+    Ok(Scan {
+        draws,
+        file: None,
+        collision: None,
+    })
+}
+
+/// The description of a scan's collision voxels: of the file's own name, or the only one in the folder of a
+/// scan that is several files.
+fn find_collision(scan: &Path) -> Option<PathBuf> {
+    let own = scan.with_extension("voxel.json");
+    if !scan.is_dir() && own.is_file() {
+        return Some(own);
+    }
+    let is_several = scan.is_dir()
+        || scan
+            .extension()
+            .is_some_and(|e| e.eq_ignore_ascii_case("json"));
+    let folder = if scan.is_dir() {
+        Some(scan)
+    } else {
+        scan.parent()
+    };
+    let inside = fs::read_dir(folder.filter(|_| is_several)?).ok()?;
+    let mut all = inside
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.to_string_lossy().ends_with(".voxel.json"));
+    all.next().filter(|_| all.next().is_none())
+}
+
+/// Reads both files of collision voxels.
+fn read_collision(description: &Path) -> anyhow::Result<Collision> {
+    let tree = description.with_extension("bin");
+    let bytes = |path: &Path| -> anyhow::Result<Vec<u8>> {
+        let size = fs::metadata(path).map(|m| m.len());
+        let size = size.with_context(|| format!("{}: cannot read", path.display()))?;
+        if size > COLLISION_BYTES_MAX {
+            bail!(
+                "{}: too large for collision voxels: {size} bytes",
+                path.display()
+            );
+        }
+        fs::read(path).with_context(|| format!("{}: cannot read", path.display()))
+    };
+    let (known, words) = (bytes(description)?, bytes(&tree)?);
+    Collision::decode(&known, &words).with_context(|| {
+        format!(
+            "{} and {}: no collision voxels; move them away to survey the scan without them",
+            description.display(),
+            tree.display()
+        )
+    })
+}
+
+/// Writes the collision voxels of what was found beside the scan: the name of the description, or `None`
+/// where there are too many for the format.
+fn put_collision(
+    options: &SurveyOptions,
+    found: &Survey,
+    rotation: Quat,
+    scale: f32,
+) -> anyhow::Result<Option<&'static str>> {
+    let made = Collision::of(&found.voxels, rotation, scale);
+    let Some((description, tree)) = made.and_then(|made| made.encode()) else {
+        return Ok(None);
+    };
+    for (name, bytes) in [(COLLISION_FILE, description), (COLLISION_TREE_FILE, tree)] {
+        let path = options.out.join(name);
+        atomic::write(&path, &bytes)
+            .with_context(|| format!("{}: cannot write", path.display()))?;
+    }
+    Ok(Some(COLLISION_FILE))
 }
 
 /// How much the scene has to scale the file that lies beside it.

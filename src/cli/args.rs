@@ -353,6 +353,10 @@ pub struct SurveyArgs {
     /// How many metres one unit of the scan is, where it is not in metres.
     #[arg(long, value_name = "TIMES", value_parser = positive)]
     pub scale: Option<f64>,
+    /// An argument for the script of a scene (`stage.args.NAME`): JSON, or text where it is none; may be
+    /// repeated.
+    #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = argument)]
+    pub arguments: Vec<Argument>,
     /// Write over a scene that is in DIR.
     #[arg(long)]
     pub force: bool,
@@ -380,6 +384,9 @@ impl SurveyArgs {
             via: self.via.iter().copied().map(point).collect(),
             clearance_m: self.clearance.map(|m| m as f32),
             scale: self.scale.map(|s| s as f32),
+            args: (self.arguments.iter())
+                .map(|Argument(name, value)| (name.clone(), value.clone()))
+                .collect(),
             force: self.force,
             unpacked_bytes_max: self.max_unpacked,
         }

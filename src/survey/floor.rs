@@ -43,6 +43,21 @@ const LEVEL_M: f32 = 0.02;
 const MEDIAN: i32 = 4;
 /// Heights further apart than this are two steps of a stair, metres.
 const TREAD_M: f32 = 0.1;
+/// Under a roof a floor is level: what is no further from it up or down is a rug, or a layer that the
+/// scan has twice, metres.
+const RUG_M: f32 = 0.08;
+/// What is further from it, and this large, is a step, m².
+const STEP_M2_MIN: f32 = 0.5;
+/// A roof is looked for this high above the floor, metres.
+const ROOF_M: [f32; 2] = [1.9, 6.0];
+/// Share of a room that has a roof, from which on it is indoors.
+const ROOFED: f32 = 0.6;
+/// Every so many columns are asked for a roof.
+const ROOF_EVERY: i32 = 4;
+/// The level of a room is where most of it lies within this much up and down, metres.
+const LAYER_M: f32 = 0.02;
+/// Half width of a threshold, where one room's level becomes the next one's, in columns.
+const THRESHOLD: i32 = 6;
 
 /// Columns beside a column, straight ones first.
 const AROUND: [IVec2; 8] = [
@@ -492,6 +507,158 @@ impl Floor {
         for (spot, y) in self.spots.iter_mut().zip(heights) {
             spot.y = y;
         }
+    }
+
+    /// Makes floors of rooms under a roof level: rugs, and layers that a scan has twice, are not stepped
+    /// on one by one. What is a step stays. `of_spot` is the room of each spot, by number, as
+    /// [`super::Rooms`] has it; spots of no room take part in the room that they border on.
+    pub(super) fn level(&mut self, rooms: usize, of_spot: &[u32], voxels: &Voxels) {
+        let mut members: Vec<Vec<u32>> = vec![Vec::new(); rooms];
+        for (i, room) in of_spot.iter().enumerate() {
+            if let Some(own) = members.get_mut(*room as usize) {
+                own.push(i as u32);
+            }
+        }
+        let levels: Vec<Option<f32>> = members
+            .par_iter()
+            .map(|own| {
+                self.has_roof(own, voxels)
+                    .then(|| self.usual_height(own))
+                    .flatten()
+            })
+            .collect();
+        // The level that is meant for each spot, and the room that it is of.
+        let mut meant: Vec<Option<(u32, f32)>> = of_spot
+            .iter()
+            .map(|room| Some((*room, (*levels.get(*room as usize)?)?)))
+            .collect();
+        let mut open: VecDeque<u32> = (0..meant.len() as u32)
+            .filter(|i| meant[*i as usize].is_some())
+            .collect();
+        while let Some(i) = open.pop_front() {
+            for way in AROUND {
+                if let Some(j) = self.beside(i, way)
+                    && of_spot[j as usize] as usize >= rooms
+                    && meant[j as usize].is_none()
+                {
+                    meant[j as usize] = meant[i as usize];
+                    open.push_back(j);
+                }
+            }
+        }
+        let steps = self.steps(&meant);
+        let mut heights: Vec<f32> = self.spots.iter().map(|s| s.y).collect();
+        for (i, y) in heights.iter_mut().enumerate() {
+            if let (Some((_, level)), false) = (meant[i], steps[i]) {
+                *y = level;
+            }
+        }
+        // Thresholds: the mean of what is round them.
+        let smoothed: Vec<f32> = (0..self.spots.len())
+            .into_par_iter()
+            .map(|i| {
+                let own = meant[i].map(|(room, _)| room);
+                let (mut sum, mut count, mut is_border) = (0.0, 0.0, false);
+                for dz in -THRESHOLD..=THRESHOLD {
+                    for dx in -THRESHOLD..=THRESHOLD {
+                        let column = self.spots[i].column + IVec2::new(dx, dz);
+                        if let Some(j) = self.at(column, self.spots[i].y, CLIMB_M) {
+                            let j = j as usize;
+                            if (heights[j] - heights[i]).abs() > TREAD_M {
+                                continue;
+                            }
+                            is_border |= meant[j].map(|(room, _)| room) != own;
+                            sum += heights[j];
+                            count += 1.0;
+                        }
+                    }
+                }
+                if is_border { sum / count } else { heights[i] }
+            })
+            .collect();
+        for (spot, y) in self.spots.iter_mut().zip(smoothed) {
+            spot.y = y;
+        }
+    }
+
+    /// Whether most of some spots have something over them.
+    fn has_roof(&self, spots: &[u32], voxels: &Voxels) -> bool {
+        let (mut asked, mut roofed) = (0, 0);
+        for i in spots {
+            let column = self.spots[*i as usize].column;
+            if column.x % ROOF_EVERY != 0 || column.y % ROOF_EVERY != 0 {
+                continue;
+            }
+            let from = self.place(*i) + Vec3::Y * ROOF_M[0];
+            asked += 1;
+            let look = voxels.look(from, Vec3::Y, ROOF_M[1] - ROOF_M[0]);
+            roofed += usize::from(look.distance_m.is_some());
+        }
+        asked > 0 && roofed as f32 >= ROOFED * asked as f32
+    }
+
+    /// The height at which most of some spots are.
+    fn usual_height(&self, spots: &[u32]) -> Option<f32> {
+        let mut known: Vec<(f32, f32)> = spots
+            .iter()
+            .map(|i| self.spots[*i as usize])
+            .map(|s| (s.y, s.strength.min(STRONG)))
+            .collect();
+        known.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // A window slides over them.
+        let (mut from, mut sum, mut heights) = (0, 0.0_f64, 0.0_f64);
+        let mut best: Option<(f64, f32)> = None;
+        for to in 0..known.len() {
+            let (y, strength) = known[to];
+            sum += f64::from(strength);
+            heights += f64::from(y * strength);
+            while y - known[from].0 > 2.0 * LAYER_M {
+                sum -= f64::from(known[from].1);
+                heights -= f64::from(known[from].0 * known[from].1);
+                from += 1;
+            }
+            if sum > 0.0 && best.is_none_or(|(most, _)| sum > most) {
+                best = Some((sum, (heights / sum) as f32));
+            }
+        }
+        best.map(|(_, y)| y)
+    }
+
+    /// Which spots are on a step: connected, far from the level that is meant, and many.
+    fn steps(&self, meant: &[Option<(u32, f32)>]) -> Vec<bool> {
+        let is_off = |i: u32| {
+            meant[i as usize].is_some_and(|(_, y)| (self.spots[i as usize].y - y).abs() > RUG_M)
+        };
+        let least = (STEP_M2_MIN / (self.cell_m * self.cell_m)) as usize;
+        let mut steps = vec![false; meant.len()];
+        let mut seen = vec![false; meant.len()];
+        for start in 0..meant.len() as u32 {
+            if seen[start as usize] || !is_off(start) {
+                continue;
+            }
+            let mut group = vec![start];
+            seen[start as usize] = true;
+            let mut next = 0;
+            while next < group.len() {
+                let i = group[next];
+                next += 1;
+                for way in &AROUND[..4] {
+                    if let Some(j) = self.beside(i, *way)
+                        && !seen[j as usize]
+                        && is_off(j)
+                    {
+                        seen[j as usize] = true;
+                        group.push(j);
+                    }
+                }
+            }
+            if group.len() >= least {
+                for i in group {
+                    steps[i as usize] = true;
+                }
+            }
+        }
+        steps
     }
 
     /// How far each spot is from where nobody can stand.

@@ -4,6 +4,7 @@
 //! no file, asks no clock and knows no script; who needs progress hands in a function. The same
 //! splats give the same answers on any number of threads.
 
+pub mod collision;
 mod fill;
 pub mod floor;
 pub mod looks;
@@ -12,6 +13,7 @@ pub mod route;
 mod up;
 pub mod voxels;
 
+pub use collision::Collision;
 pub use floor::Floor;
 pub use looks::Proposal;
 pub use rooms::Rooms;
@@ -36,6 +38,17 @@ pub const WALLS_EVERY_M: f64 = 0.5;
 const AREA_M2_MAX: f32 = 40_000.0;
 /// Heights above the floor at which a wall is looked for, metres.
 const WALL_M: [f32; 7] = [0.5, 0.7, 0.9, 1.1, 1.3, 1.5, 1.7];
+/// What is met at two heights at distances no further apart than this is upright, metres.
+const WALL_FLAT_M: f32 = 0.03;
+/// A wall goes on to both sides: so far and in such steps it is looked for along the way, metres.
+const WALL_SIDE_M: f32 = 2.25;
+const WALL_STEP_M: f32 = 0.15;
+/// It is met so often on either side.
+const WALL_HITS_MIN: usize = 3;
+/// How far a door may lie behind it, or a thing before it, metres.
+const WALL_DEEP_M: f32 = 0.6;
+/// A wall that goes off from the way faster than this is another one.
+const WALL_SLOPE: f32 = 0.5;
 /// Furthest wall that is looked for, metres.
 const WALL_FAR_M: f32 = 20.0;
 
@@ -51,6 +64,8 @@ pub struct Options {
     pub clearance_m: f32,
     /// Height of the eyes, metres.
     pub eye_m: f32,
+    /// What is solid, where the scan came with it, and how many metres one of its units is.
+    pub collision: Option<(Collision, f32)>,
 }
 
 impl Default for Options {
@@ -60,6 +75,7 @@ impl Default for Options {
             through: Vec::new(),
             clearance_m: CLEARANCE_M,
             eye_m: EYE_M,
+            collision: None,
         }
     }
 }
@@ -131,11 +147,15 @@ pub fn survey(
     let rotation = up::levelling(up);
     let level: Vec<Placed<'_>> = draws.iter().map(|d| turned(d, rotation)).collect();
     progress(1, 0.0);
-    let voxels = Voxels::build(&level, cell_for(&level), &|share| progress(1, share));
+    let mut voxels = Voxels::build(&level, cell_for(&level), &|share| progress(1, share));
+    if let Some((collision, scale)) = &options.collision {
+        collision.apply(&mut voxels, rotation, *scale);
+    }
     progress(2, 0.0);
-    let floor = Floor::find(&voxels).ok_or(Failure::NoFloor)?;
+    let mut floor = Floor::find(&voxels).ok_or(Failure::NoFloor)?;
     progress(2, 0.6);
     let rooms = Rooms::find(&floor);
+    floor.level(rooms.rooms.len(), &rooms.of_spot, &voxels);
     progress(3, 0.0);
     let route = route::find(
         &floor,
@@ -158,8 +178,10 @@ pub fn survey(
         .map(|u| {
             let p = curve.at(u).as_vec3();
             let foot = Vec3::new(p.x, floor.height(p).unwrap_or(p.y), p.z);
-            let left = Vec3::Y.cross(curve.tangent(u).as_vec3());
-            [wall(&voxels, foot, left), wall(&voxels, foot, -left)]
+            let tangent = curve.tangent(u).as_vec3();
+            let ahead = Vec3::new(tangent.x, 0.0, tangent.z).normalize_or(Vec3::X);
+            let left = Vec3::Y.cross(ahead);
+            [left, -left].map(|way| wall(&voxels, foot, ahead, way))
         })
         .collect();
     Ok(Survey {
@@ -219,9 +241,47 @@ fn cell_for(draws: &[Placed<'_>]) -> f32 {
     cell_m
 }
 
-/// Distance from an upright line over `foot` to the wall in a direction, metres: the median over some
-/// heights, and of where the splats are, not of cells.
-fn wall(voxels: &Voxels, foot: Vec3, way: Vec3) -> Option<f32> {
+/// Distance from an upright line over `foot` to the wall in the direction `way`, metres: the plane that goes
+/// on to both sides along `ahead`. Doors and windows lie behind it, plants and pipes before it.
+fn wall(voxels: &Voxels, foot: Vec3, ahead: Vec3, way: Vec3) -> Option<f32> {
+    let own = upright(voxels, foot, way)?;
+    let count = (WALL_SIDE_M / WALL_STEP_M) as i32;
+    let met = |k: i32| {
+        let along = k as f32 * WALL_STEP_M;
+        upright(voxels, foot + ahead * along, way).map(|m| (along, m))
+    };
+    let before: Vec<(f32, f32)> = (-count..0).filter_map(met).collect();
+    let behind: Vec<(f32, f32)> = (1..=count).filter_map(met).collect();
+    let mut best: Option<(f32, f32)> = None;
+    for a in &before {
+        for b in &behind {
+            let slope = (b.1 - a.1) / (b.0 - a.0);
+            let here = a.1 - slope * a.0;
+            if slope.abs() > WALL_SLOPE || here < 0.0 || (here - own).abs() > WALL_DEEP_M {
+                continue;
+            }
+            let on = |side: &[(f32, f32)]| {
+                let off = |p: &&(f32, f32)| (here + slope * p.0 - p.1).abs() < WALL_FLAT_M * 0.5;
+                side.iter().filter(off).count()
+            };
+            let (left, right) = (on(&before), on(&behind));
+            if left.min(right) < WALL_HITS_MIN {
+                continue;
+            }
+            // What a shoulder meets first counts for more.
+            let nearer = if here < own - WALL_FLAT_M { 1.5 } else { 1.0 };
+            let score = nearer * (left + right) as f32;
+            if best.is_none_or(|(most, _)| score > most) {
+                best = Some((score, here));
+            }
+        }
+    }
+    Some(best.map_or(own, |(_, here)| here))
+}
+
+/// Distance from an upright line over `foot` to what stands in a direction, metres: the nearest that is met
+/// at two heights or more. Of where the splats are, not of cells.
+fn upright(voxels: &Voxels, foot: Vec3, way: Vec3) -> Option<f32> {
     let mut found: Vec<f32> = WALL_M
         .iter()
         .filter_map(|height| {
@@ -247,6 +307,16 @@ fn wall(voxels: &Voxels, foot: Vec3, way: Vec3) -> Option<f32> {
     if found.len() < WALL_M.len().div_ceil(2) {
         return None;
     }
-    let middle = found.len() / 2;
-    Some(*found.select_nth_unstable_by(middle, f32::total_cmp).1)
+    found.sort_by(f32::total_cmp);
+    let first = found.windows(2).position(|w| w[1] - w[0] < WALL_FLAT_M);
+    // Nothing upright, such as a hedge: the middle of it.
+    let Some(first) = first else {
+        return Some(found[found.len() / 2]);
+    };
+    let same = &found[first..];
+    let count = same
+        .iter()
+        .take_while(|m| **m - same[0] < WALL_FLAT_M)
+        .count();
+    Some(same[..count].iter().sum::<f32>() / count as f32)
 }

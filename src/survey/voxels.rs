@@ -11,6 +11,7 @@
 use super::fill::{self, Rows};
 use crate::scene::{Placement, Splats};
 use glam::{IVec3, Vec3};
+use rayon::prelude::*;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -472,7 +473,90 @@ impl Voxels {
     }
 }
 
+impl Voxels {
+    /// Sets what is in the way of a body by others' word: `is_solid` says it of the middle of a finest cell,
+    /// `None` where it does not know. Cells at `places` are solid even where no splat is.
+    pub(super) fn set_solid(
+        &mut self,
+        is_solid: &(dyn Fn(Vec3) -> Option<bool> + Sync),
+        places: &[Vec3],
+    ) {
+        if let Some(level) = self.levels.first_mut() {
+            level.set_solid(is_solid, places);
+        }
+    }
+}
+
 impl Level {
+    fn set_solid(&mut self, is_solid: &(dyn Fn(Vec3) -> Option<bool> + Sync), places: &[Vec3]) {
+        // A cell of which others know only that it is solid: so thin that what splats say counts.
+        let told = Cell {
+            opacity: STORED as u16,
+            thickness: 1,
+            colour: [128; 3],
+            place: [128; 3],
+        };
+        let mut more: Vec<(u64, usize)> = places
+            .iter()
+            .map(|p| (*p / self.cell_m).floor().as_ivec3())
+            .filter(|at| self.cell(*at).is_none())
+            .filter_map(|at| {
+                let block = at >> 4_i32;
+                Some((fill::key(block)?, fill::slot(at - (block << 4_i32))))
+            })
+            .collect();
+        more.sort_unstable();
+        more.dedup();
+        let mut keys: Vec<u64> = self.blocks.iter().map(|b| b.key).collect();
+        keys.extend(more.iter().map(|m| m.0));
+        keys.sort_unstable();
+        keys.dedup();
+        let filled: Vec<(Block, Vec<Cell>)> = keys
+            .par_iter()
+            .map(|key| {
+                let corner = fill::block_of(*key) << 4_i32;
+                let known = self
+                    .numbers
+                    .get(key)
+                    .map(|number| &self.blocks[*number as usize]);
+                let from = more.partition_point(|m| m.0 < *key);
+                let to = more.partition_point(|m| m.0 <= *key);
+                let mut added = more[from..to].iter().map(|m| m.1).peekable();
+                let (mut block, mut cells) = (Block::new(*key), Vec::new());
+                for number in 0..64_u32 {
+                    let brick = known.and_then(|b| b.brick(number));
+                    let (mut mask, first) = (0_u64, cells.len() as u32);
+                    for inner in 0..64_u32 {
+                        let slot = (number * 64 + inner) as usize;
+                        let is_added = added.next_if_eq(&slot).is_some();
+                        let rank = brick.and_then(|b| ranked(b.mask, inner).map(|r| (b, r)));
+                        let cell = if let Some((brick, rank)) = rank {
+                            let mut cell = self.cells[brick.first as usize + rank];
+                            let at = corner + corner_of(number) * SIDE_CELLS + corner_of(inner);
+                            match is_solid((at.as_vec3() + 0.5) * self.cell_m) {
+                                Some(true) => cell.opacity = cell.opacity.max(told.opacity),
+                                Some(false) => cell.opacity = 0,
+                                None => {}
+                            }
+                            cell
+                        } else if is_added {
+                            told
+                        } else {
+                            continue;
+                        };
+                        mask |= 1 << inner;
+                        cells.push(cell);
+                    }
+                    if mask != 0 {
+                        block.push(number, mask, first);
+                    }
+                }
+                (block, cells)
+            })
+            .collect();
+        *self = Self::new(self.cell_m, filled);
+    }
+
     fn matter(&self) -> impl Iterator<Item = Matter> {
         self.blocks.iter().flat_map(move |block| {
             let corner = fill::block_of(block.key) << 4_i32;

@@ -41,7 +41,7 @@ fn splats(script: &mut Script) -> Arc<Splats> {
 }
 
 /// The rows of numbers that a script's body puts into `rows`.
-fn numbers(body: &str) -> Vec<Vec<f32>> {
+pub fn numbers(body: &str) -> Vec<Vec<f32>> {
     let scene = format!(
         "local rows = {{}}
          local function row(...) table.insert(rows, table.concat({{ ... }}, ' ')) end

@@ -3,6 +3,7 @@
 
 mod world;
 
+use crate::alley::numbers;
 use crate::cli::splatstage;
 use crate::given;
 use crate::mind::{Nothing, load_files};
@@ -13,12 +14,14 @@ use splatstage::app::{CameraOptions, SceneOptions, Session};
 use splatstage::frame::{Event, Input};
 use splatstage::motion::Spline;
 use splatstage::scene::{Placement, Splats};
-use splatstage::survey::{self, Failure, Options, Placed, Survey, Voxels, survey, voxels};
+use splatstage::survey::{
+    self, Collision, Failure, Options, Placed, Survey, Voxels, survey, voxels,
+};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
-use world::{World, passage_floor};
+use world::{World, passage_floor, plaza_floor};
 
 const RED: Vec3 = Vec3::new(0.8, 0.2, 0.1);
 const BLUE: Vec3 = Vec3::new(0.1, 0.2, 0.8);
@@ -329,11 +332,15 @@ fn least_distance(
             *sums.entry(cell).or_default() += splats.opacities[i];
         }
     }
-    let solid: Vec<Vec3> = sums
-        .iter()
-        .filter(|(_, sum)| **sum > 0.5)
-        .map(|(cell, _)| (IVec3::from_array(*cell).as_vec3() + 0.5) * 0.05)
-        .collect();
+    // What is in one square of two metres lies together.
+    let square_of = |p: Vec3| [(p.x / 2.0).floor() as i32, (p.z / 2.0).floor() as i32];
+    let mut solid: HashMap<[i32; 2], Vec<Vec3>> = HashMap::new();
+    for (cell, sum) in &sums {
+        if *sum > 0.5 {
+            let p = (IVec3::from_array(*cell).as_vec3() + 0.5) * 0.05;
+            solid.entry(square_of(p)).or_default().push(p);
+        }
+    }
     let points: Vec<_> = route.iter().map(|p| p.as_dvec3()).collect();
     let curve = Spline::new(&points, false).expect("a way");
     let mut least = f32::INFINITY;
@@ -344,10 +351,13 @@ fn least_distance(
         let at = u * curve.length() / every_m;
         let k = (at as usize).min(heights.len() - 2);
         let floor = heights[k] + (heights[k + 1] - heights[k]) * (at - k as f64) as f32;
-        for cell in &solid {
-            let up = cell.y - floor;
-            if (0.3..=1.7).contains(&up) {
-                least = least.min((cell.x - p.x).hypot(cell.z - p.z));
+        let [x, z] = square_of(p);
+        for square in (x - 1..=x + 1).flat_map(|x| (z - 1..=z + 1).map(move |z| [x, z])) {
+            for cell in solid.get(&square).into_iter().flatten() {
+                let up = cell.y - floor;
+                if (0.3..=1.7).contains(&up) {
+                    least = least.min((cell.x - p.x).hypot(cell.z - p.z));
+                }
             }
         }
     }
@@ -534,6 +544,320 @@ fn a_real_flat_is_walked_through() {
     assert!(found.up.distance(Vec3::NEG_Z) < 0.03, "{}", found.up);
     assert!(found.route.length_m >= 15.0 && visited.len() >= 3);
     assert!(apart > 0.2, "{apart}");
+    // Its floors are level: within a room, thresholds aside, the heights of the way differ by less than
+    // 2 cm, and none is a step.
+    let points: Vec<_> = found.route.points.iter().map(|p| p.as_dvec3()).collect();
+    let curve = Spline::new(&points, false).expect("a way");
+    let mut spans: HashMap<u32, Vec<f32>> = HashMap::new();
+    for (i, height) in found.heights_m.iter().enumerate() {
+        let room_at = |metres: f64| {
+            let u = (metres / curve.length()).clamp(0.0, 1.0);
+            let spot = found.floor.under(curve.at(u).as_vec3());
+            spot.map(|spot| found.rooms.of_spot[spot as usize])
+        };
+        let metres = i as f64 * survey::FLOOR_EVERY_M;
+        let around = [metres - 0.5, metres, metres + 0.5].map(room_at);
+        if let [Some(a), Some(b), Some(c)] = around
+            && a == b
+            && b == c
+        {
+            spans.entry(b).or_default().push(*height);
+        }
+    }
+    for (room, heights) in &spans {
+        let low = heights.iter().copied().fold(f32::INFINITY, f32::min);
+        let high = heights.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        eprintln!(
+            "room {room}: {low:.3} to {high:.3} m at {} places",
+            heights.len()
+        );
+        assert!(high - low < 0.02, "room {room}: {low} to {high}");
+    }
+    assert!(spans.len() >= 3, "{spans:?}");
+    for pair in found.heights_m.windows(2) {
+        assert!((pair[1] - pair[0]).abs() < 0.04, "{pair:?}");
+    }
+    // What carries there, seen apart from the survey: in the middle of half of the strongest layers, by the
+    // centres of what lies level.
+    let mut near = 0;
+    for (i, height) in found.heights_m.iter().enumerate() {
+        let u = (i as f64 * survey::FLOOR_EVERY_M / curve.length()).min(1.0);
+        let p = curve.at(u).as_vec3();
+        let mut layers = [0.0_f32; 12];
+        for k in 0..loaded.splats.len() {
+            let q = found.rotation * loaded.splats.means[k];
+            let up = q.y - height + 0.3;
+            if (q.x - p.x).hypot(q.z - p.z) < 0.3 && (0.0..0.6).contains(&up) {
+                layers[(up / 0.05) as usize] += loaded.splats.opacities[k];
+            }
+        }
+        let strongest = (0..12).max_by(|a, b| layers[*a].total_cmp(&layers[*b]));
+        near += usize::from(strongest.is_some_and(|k| (4..8).contains(&k)));
+    }
+    let share = near as f32 / found.heights_m.len() as f32;
+    eprintln!("the strongest layer is within 10 cm at {share:.2} of the places");
+    assert!(share > 0.7, "{share}");
+}
+
+/// A square under the open sky, however the file lies: a way of many metres past lamps and benches, on the
+/// ground, and not through the dust under it.
+#[test]
+fn a_plaza_without_a_ceiling_is_walked_across() {
+    let world = World::plaza();
+    for turn in [
+        Quat::IDENTITY,
+        // y down, and z up.
+        Quat::from_rotation_x(std::f32::consts::PI),
+        Quat::from_rotation_x(std::f32::consts::FRAC_PI_2) * Quat::from_rotation_y(0.6),
+    ] {
+        let mut splats = world.splats.clone();
+        splats.turn(Mat3::from_quat(turn));
+        let start = Instant::now();
+        let found = survey_of(&splats, &Options::default()).expect("a way");
+        // The way and its heights, in the axes of the plaza.
+        let back = turn.inverse() * found.rotation.inverse();
+        let points: Vec<_> = found.route.points.iter().map(|p| p.as_dvec3()).collect();
+        let curve = Spline::new(&points, false).expect("a way");
+        let mut worst_m = 0.0_f32;
+        for (i, height) in found.heights_m.iter().enumerate() {
+            let u = (i as f64 * survey::FLOOR_EVERY_M / curve.length()).min(1.0);
+            let p = curve.at(u).as_vec3();
+            let p = back * Vec3::new(p.x, *height, p.z);
+            worst_m = worst_m.max((p.y - plaza_floor(p.x)).abs());
+        }
+        let survey_s = start.elapsed().as_secs_f64();
+        let apart = least_distance(
+            &splats,
+            found.rotation,
+            &found.route.points,
+            &found.heights_m,
+            survey::FLOOR_EVERY_M,
+        );
+        let off_deg = (back * Vec3::Y).angle_between(Vec3::Y).to_degrees();
+        eprintln!(
+            "{} splats: {:.1} m, floor within {worst_m:.3} m, clear {:.2} m, centres {apart:.2} m, up {off_deg:.2} degrees off, {:.1} s",
+            splats.len(),
+            found.route.length_m,
+            found.route.clearance_m,
+            survey_s
+        );
+        // The ground itself may be taken for level.
+        assert!(off_deg < 2.3, "{off_deg}");
+        assert!(found.route.length_m > 30.0, "{}", found.route.length_m);
+        assert!(worst_m < 0.03, "{worst_m}");
+        assert!(
+            found.route.clearance_m >= survey::CLEARANCE_M && apart > 0.2,
+            "{apart}"
+        );
+    }
+}
+
+/// The built-in passage, through the command: against its plan, which the survey never sees.
+#[test]
+fn the_alley_is_surveyed_as_it_was_planned() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("walk");
+    let out = out.to_str().expect("text");
+    let (code, report, errors) = run(&["survey", "@alley", "-o", out, "--json"]);
+    assert_eq!(code, 0, "{errors}");
+    let length_m = report["length_m"].as_f64().expect("metres");
+    assert!(length_m > 55.0, "{report}");
+    let data = saved(Path::new(out));
+    let list = |value: &Json| -> Vec<Option<f32>> {
+        let all = value.as_array().expect("a list").iter();
+        all.map(|v| v.as_f64().map(|v| v as f32)).collect()
+    };
+    let points: Vec<_> = data["route"]
+        .as_array()
+        .expect("a way")
+        .iter()
+        .map(|p| {
+            let p = list(p);
+            Vec3::new(p[0].expect("x"), p[1].expect("y"), p[2].expect("z")).as_dvec3()
+        })
+        .collect();
+    let curve = Spline::new(&points, false).expect("a way");
+    let at = |metres: f64| curve.at((metres / curve.length()).min(1.0)).as_vec3();
+    let heights = list(&data["floor"]["heights_m"]);
+    let asked: String = (0..heights.len())
+        .map(|i| {
+            let p = at(i as f64 * survey::FLOOR_EVERY_M);
+            format!("row(plan.floor({}, {}))\n", p.x, p.z)
+        })
+        .collect();
+    let planned = numbers(&format!("local plan = require('./plan')\n{asked}"));
+    let worst_m = heights
+        .iter()
+        .zip(&planned)
+        .map(|(found, planned)| (found.expect("a height") - planned[0]).abs())
+        .fold(0.0, f32::max);
+    let walls = numbers(
+        "local plan = require('./plan')
+        for _, w in plan.street(16).walls do
+            if not w.thin then row(w[1], w[2], w[3], w[4], w[5], w[6]) end
+        end",
+    );
+    let [left, right] = ["left_m", "right_m"].map(|side| list(&data["walls"][side]));
+    let mut off_m = Vec::new();
+    for (i, sides) in left.iter().zip(&right).enumerate() {
+        let metres = i as f64 * survey::WALLS_EVERY_M;
+        let foot = at(metres);
+        let ahead = curve.tangent((metres / curve.length()).min(1.0)).as_vec3();
+        let to_left = Vec3::Y.cross(ahead).normalize();
+        for (found, way) in [(sides.0, to_left), (sides.1, -to_left)] {
+            let wanted = walls
+                .iter()
+                .filter(|w| w[4] < foot.y + 1.0 && w[5] > foot.y + 1.2)
+                .filter_map(|w| {
+                    let along = Vec3::new(w[2] - w[0], 0.0, w[3] - w[1]);
+                    let from = Vec3::new(w[0] - foot.x, 0.0, w[1] - foot.z);
+                    let cross = |a: Vec3, b: Vec3| a.x * b.z - a.z * b.x;
+                    let turn = cross(way, along);
+                    let (far, share) = (cross(from, along) / turn, cross(from, way) / turn);
+                    (far > 0.0 && (0.0..=1.0).contains(&share)).then_some(far)
+                })
+                .min_by(f32::total_cmp);
+            if let (Some(found), Some(wanted)) = (found, wanted) {
+                off_m.push((found - wanted).abs());
+            }
+        }
+    }
+    off_m.sort_by(f32::total_cmp);
+    let near = off_m.iter().filter(|m| **m < 0.03).count();
+    eprintln!(
+        "{length_m:.1} m, floor within {worst_m:.4} m; of {} walls {near} within 3 cm, half within {:.4} m",
+        off_m.len(),
+        off_m[off_m.len() / 2]
+    );
+    assert!(worst_m < 0.01, "{worst_m}");
+    // The plan has the plane of a wall; its doors and wide shop windows lie behind it, and where two houses
+    // meet their planes differ.
+    assert!(off_m.len() > 200 && off_m[off_m.len() / 2] < 0.01, "{off_m:?}");
+    assert!(near * 10 >= off_m.len() * 7, "{near} of {}", off_m.len());
+    // What the script is asked for is passed on.
+    let (code, _, errors) = run(&["survey", "@alley", "-o", out, "--force", "--arg", "count=0"]);
+    assert!(code == 1 && errors.contains("count"), "{code}: {errors}");
+}
+
+/// What another program wrote and what this one writes: the same cells.
+#[test]
+fn collision_voxels_go_out_and_come_back() {
+    let world = World::passage();
+    let cells = voxels(&world.splats);
+    for (turn, scale) in [
+        (Quat::IDENTITY, 1.0),
+        (Quat::from_rotation_x(std::f32::consts::FRAC_PI_2), 2.0),
+        (Quat::from_rotation_z(0.01), 1.0),
+    ] {
+        let made = Collision::of(&cells, turn, scale).expect("something is solid");
+        let (description, tree) = made.encode().expect("few nodes");
+        let read = Collision::decode(&description, &tree).expect("reads");
+        assert_eq!(made, read);
+        let solid: Vec<_> = cells.matter().filter(|m| m.opacity >= 0.5).collect();
+        assert!(read.count() >= solid.len() as u64 && solid.len() > 10_000);
+        for matter in &solid {
+            let middle = (matter.at.as_vec3() + 0.5) * cells.cell_m();
+            let place = turn.inverse() * middle / scale;
+            assert_eq!(read.is_solid(place), Some(true), "{place}");
+        }
+        // In the air of a room nothing is.
+        let air = turn.inverse() * Vec3::new(2.5, 1.5, 2.0) / scale;
+        assert_eq!(read.is_solid(air), Some(false));
+    }
+    // Written by hand, in the axes of the file: a solid block of four cells, and beside it, on x, one cell.
+    let text = |version: &str, nodes: usize| {
+        format!(
+            r#"{{"version":"{version}","gridBounds":{{"min":[0,0,0],"max":[0.8,0.4,0.4]}},"voxelResolution":0.1,
+            "leafSize":4,"treeDepth":1,"nodeCount":{nodes},"leafDataCount":2}}"#
+        )
+    };
+    let words = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|w| w.to_le_bytes()).collect() };
+    let tree = words(&[0x0300_0001, 0xff00_0000, 0, 1 << 5, 0]);
+    let read = Collision::decode(text("1.0", 3).as_bytes(), &tree).expect("reads");
+    assert_eq!(read.count(), 65);
+    // The file is y down: its y and z are turned.
+    for (place, wanted) in [
+        (Vec3::new(0.05, -0.05, -0.05), Some(true)),
+        (Vec3::new(0.55, -0.15, -0.05), Some(true)),
+        (Vec3::new(0.45, -0.15, -0.05), Some(false)),
+        (Vec3::new(0.05, 0.05, -0.05), None),
+    ] {
+        assert_eq!(read.is_solid(place), wanted, "{place}");
+    }
+    let engine = Collision::decode(text("1.1", 3).as_bytes(), &tree).expect("reads");
+    assert_eq!(engine.is_solid(Vec3::new(-0.55, 0.15, -0.05)), Some(true));
+    // Hostile trees end in words.
+    let refused = |version: &str, nodes: usize, tree: &[u32], said: &str| {
+        let error = Collision::decode(text(version, nodes).as_bytes(), &words(tree));
+        let error = error.expect_err(said).to_string();
+        assert!(error.contains(said), "{error}: {said}");
+    };
+    refused("2.0", 1, &[0, 0, 0], "version 2.0");
+    refused("1.1", 3, &[0, 0, 0], "not as long");
+    refused("1.1", 1, &[0x0100_0000, 0, 0], "child is not there");
+    refused("1.1", 1, &[0x0100_0009, 0, 0], "child is not there");
+    refused("1.1", 2, &[0x0100_0001, 0x0100_0002, 0, 0], "deeper");
+    refused("1.1", 2, &[0x0300_0001, 0, 0, 0], "child is not there");
+    refused("1.1", 2, &[0x0100_0001, 5, 0, 0], "no cells");
+    refused("1.1", 1, &[0, 0, 0], "not at the bottom");
+    let deep = text("1.1", 1).replace(r#""treeDepth":1"#, r#""treeDepth":16"#);
+    let error = Collision::decode(deep.as_bytes(), &words(&[0xff00_0000, 0, 0]));
+    assert!(error.expect_err("huge").to_string().contains("too many"));
+    for broken in ["", "[]", "{", &text("1.1", 1).replace("0.1", "-1")] {
+        assert!(Collision::decode(broken.as_bytes(), &[]).is_err());
+    }
+}
+
+/// A scan that ships its collision voxels is walked by them: what they leave out is in nobody's way.
+#[test]
+fn the_command_writes_collision_voxels_and_reads_those_that_are_there() {
+    let (folder, scan) = passage_file();
+    let out = folder.path().join("walk");
+    let [scan_text, out_text] = [&scan, &out].map(|p| p.to_str().expect("text"));
+    let (code, report, errors) = run(&["survey", scan_text, "-o", out_text, "--json"]);
+    assert_eq!(code, 0, "{errors}");
+    assert_eq!(report["collision"]["read"], Json::Null);
+    assert_eq!(report["collision"]["written"], "scan.voxel.json");
+    let [description, tree] =
+        ["json", "bin"].map(|e| std::fs::read(out.join(format!("scan.voxel.{e}"))).expect("reads"));
+    let collision = Collision::decode(&description, &tree).expect("it is fine");
+    assert!(collision.count() > 10_000);
+    // The same scan with dust in the way of the passage, and the voxels of the one without it beside it.
+    let mut world = World::passage();
+    world.floaters(
+        Vec3::new(6.0, 0.6, 1.3),
+        Vec3::new(6.4, 1.6, 2.7),
+        4000,
+        0.9,
+    );
+    let dusty = folder.path().join("dusty.ply");
+    splatstage::formats::save(&world.splats, &dusty, &|_| ()).expect("writes");
+    let dusty_text = dusty.to_str().expect("text");
+    let survey = |name: &str| {
+        let out = folder.path().join(name);
+        run(&[
+            "survey",
+            dusty_text,
+            "-o",
+            out.to_str().expect("text"),
+            "--json",
+        ])
+    };
+    let (_, blocked, _) = survey("blocked");
+    assert!(
+        blocked["length_m"].as_f64().unwrap_or(0.0) < 8.0,
+        "{blocked}"
+    );
+    for (ending, bytes) in [("json", &description), ("bin", &tree)] {
+        std::fs::write(folder.path().join(format!("dusty.voxel.{ending}")), bytes).expect("writes");
+    }
+    let (code, free, errors) = survey("free");
+    assert_eq!(code, 0, "{errors}");
+    assert_eq!(free["collision"]["read"], "dusty.voxel.json");
+    assert!(free["length_m"].as_f64() > Some(8.0), "{free}");
+    std::fs::write(folder.path().join("dusty.voxel.bin"), [0; 7]).expect("writes");
+    let (code, _, errors) = survey("broken");
+    assert!(code == 1 && errors.contains("dusty.voxel.bin"), "{errors}");
 }
 
 /// A folder with the passage as a PLY file.

@@ -89,6 +89,50 @@ impl World {
         }
     }
 
+    /// A square of 60 by 60 m under the open sky that falls 2 degrees towards +x, with houses round it, lamp
+    /// posts, benches and a fountain, and dust over and under the ground. Its ground is [`plaza_floor`].
+    pub fn plaza() -> Self {
+        let mut world = Self::default();
+        let (coarse, grain) = ([0.13, 0.01], [0.05, 0.005]);
+        let (stone, house, iron) = (
+            Vec3::new(0.5, 0.48, 0.45),
+            Vec3::new(0.8, 0.7, 0.5),
+            Vec3::splat(0.15),
+        );
+        let (corner, x, z) = (Vec3::new(-30.0, 0.0, -30.0), Vec3::X, Vec3::Z);
+        let fall = Vec3::new(60.0, plaza_floor(60.0), 0.0);
+        let low = corner + Vec3::Y * plaza_floor(-30.0);
+        world.patch(low, fall, z * 60.0, coarse, stone);
+        for (from, along) in [
+            (corner, x * 60.0),
+            (corner, z * 60.0),
+            (corner + x * 60.0, z * 60.0),
+            (corner + z * 60.0, x * 60.0),
+        ] {
+            let foot = from - Vec3::Y * 1.5;
+            world.patch(foot, along, Vec3::Y * 11.0, [0.2, 0.01], house);
+        }
+        for i in 0..6 {
+            for j in 0..4 {
+                let p = Vec3::new(-25.0 + 10.0 * i as f32, 0.0, -24.0 + 16.0 * j as f32);
+                let foot = p + Vec3::Y * plaza_floor(p.x);
+                let half = Vec3::new(0.08, 0.0, 0.08);
+                world.block(foot - half, foot + half + Vec3::Y * 4.0, grain, iron);
+                let bench = foot + Vec3::new(1.5, 0.0, 0.5);
+                let high = bench + Vec3::new(1.8, 0.45, 0.5);
+                world.block(bench, high, grain, iron);
+            }
+        }
+        let fountain = Vec3::new(-2.5, plaza_floor(0.0) - 0.2, -2.5);
+        let high = fountain + Vec3::new(5.0, 1.1, 5.0);
+        world.block(fountain, high, [0.1, 0.01], stone);
+        let side = Vec3::new(29.0, 0.0, 29.0);
+        world.floaters(-side + Vec3::Y * 3.0, side + Vec3::Y * 30.0, 3000, 0.5);
+        world.floaters(-side - Vec3::Y * 9.0, side - Vec3::Y * 2.0, 1500, 0.5);
+        world.floaters(-side, side + Vec3::Y * 2.5, 1500, 0.1);
+        world
+    }
+
     /// Two rooms and a passage between them with a step in it, holes in the floor, a ceiling, a chest, and
     /// dust in the air. Its floor is [`passage_floor`]; the sides of the passage are at z = 1.3 and 2.7.
     pub fn passage() -> Self {
@@ -185,4 +229,10 @@ impl World {
 /// Height of the floor of [`World::passage`] by x.
 pub fn passage_floor(x: f32) -> f32 {
     if x < 7.0 { 0.1 } else { 0.25 }
+}
+
+/// Height of the ground of [`World::plaza`] at a place, metres.
+pub fn plaza_floor(x: f32) -> f32 {
+    // 2 degrees.
+    -0.034_921 * x
 }
