@@ -115,7 +115,8 @@ fn film_tiles(
             ahead_record = pair_values[start + 2u * BATCH + lane];
         }
         workgroupBarrier();
-        if done {
+        // Behind a full front nothing is seen up to the split.
+        if done || (full && batch_shape[count - 1u].z < split_m) {
             continue;
         }
         var word = 0u;
