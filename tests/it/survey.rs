@@ -732,7 +732,10 @@ fn the_alley_is_surveyed_as_it_was_planned() {
     assert!(worst_m < 0.01, "{worst_m}");
     // The plan has the plane of a wall; its doors and wide shop windows lie behind it, and where two houses
     // meet their planes differ.
-    assert!(off_m.len() > 200 && off_m[off_m.len() / 2] < 0.01, "{off_m:?}");
+    assert!(
+        off_m.len() > 200 && off_m[off_m.len() / 2] < 0.01,
+        "{off_m:?}"
+    );
     assert!(near * 10 >= off_m.len() * 7, "{near} of {}", off_m.len());
     // What the script is asked for is passed on.
     let (code, _, errors) = run(&["survey", "@alley", "-o", out, "--force", "--arg", "count=0"]);
