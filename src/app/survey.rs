@@ -108,10 +108,11 @@ pub fn survey(options: &SurveyOptions) -> anyhow::Result<Value> {
         .chain(options.via.iter().copied())
         .chain(options.to)
         .collect();
+    let turn = scan.draws.first().map_or(Quat::IDENTITY, |d| d.1.rotation);
     let shipped = scan.collision.as_deref().map(read_collision).transpose()?;
     let wanted = Options {
         up: options.up,
-        collision: shipped.map(|collision| (collision, scale)),
+        collision: shipped.map(|collision| (collision, turn, scale)),
         through,
         clearance_m: options.clearance_m.unwrap_or(survey::CLEARANCE_M),
         ..Options::default()

@@ -386,6 +386,14 @@ impl Sums {
     }
 
     fn add(&mut self, plan: &Plan, index: u32, corner: IVec3, cell_m: f32) {
+        if plan.counts == [1, 1, 1] {
+            // Most splats of a large scan are smaller than a cell: no weights are needed.
+            let p = (plan.centre - corner.as_vec3() * cell_m) / cell_m;
+            // Rounding must not push the only sample over the edge.
+            let last = Vec3::splat((SUPER_CELLS - 1) as f32);
+            self.put(p, p.floor().clamp(Vec3::ZERO, last), plan, 1.0);
+            return;
+        }
         let pieces = pieces_of(&plan.counts);
         let numbers = along(&pieces, index);
         let mut weights = [[0.0_f32; PIECE as usize]; 3];
@@ -399,7 +407,6 @@ impl Sums {
             }
         }
         let low = corner.as_vec3() * cell_m;
-        let is_point = plan.counts == [1, 1, 1];
         for k in spans[2].0..=spans[2].1 {
             let p = plan.centre - low + plan.steps[2] * offset(plan.counts[2], k);
             for j in spans[1].0..=spans[1].1 {
@@ -408,24 +415,25 @@ impl Sums {
                 for i in spans[0].0..=spans[0].1 {
                     let p = (p + plan.steps[0] * offset(plan.counts[0], i)) / cell_m;
                     let last = (SUPER_CELLS - 1) as f32;
-                    let mut cell = p.floor();
-                    if is_point {
-                        // Rounding must not push the only sample over the edge.
-                        cell = cell.clamp(Vec3::ZERO, Vec3::splat(last));
-                    }
+                    let cell = p.floor();
                     if cell.min_element() < 0.0 || cell.max_element() > last {
                         continue;
                     }
-                    let slot = slot(cell.as_ivec3());
                     let weight = weight * weights[0][(i % PIECE) as usize];
-                    let thickness = weight * plan.thickness;
-                    self.opacity[slot] += weight * plan.opacity;
-                    self.thickness[slot] += thickness;
-                    self.colour[slot] += thickness * plan.colour;
-                    self.place[slot] += thickness * (p - cell).clamp(Vec3::ZERO, Vec3::ONE);
+                    self.put(p, cell, plan, weight);
                 }
             }
         }
+    }
+
+    /// Adds a sample at `p` (in cells from the block's corner) that is in `cell`.
+    fn put(&mut self, p: Vec3, cell: Vec3, plan: &Plan, weight: f32) {
+        let slot = slot(cell.as_ivec3());
+        let thickness = weight * plan.thickness;
+        self.opacity[slot] += weight * plan.opacity;
+        self.thickness[slot] += thickness;
+        self.colour[slot] += thickness * plan.colour;
+        self.place[slot] += thickness * (p - cell).clamp(Vec3::ZERO, Vec3::ONE);
     }
 }
 

@@ -527,6 +527,9 @@ impl Floor {
                     .flatten()
             })
             .collect();
+        if levels.iter().all(Option::is_none) {
+            return;
+        }
         // The level that is meant for each spot, and the room that it is of.
         let mut meant: Vec<Option<(u32, f32)>> = of_spot
             .iter()

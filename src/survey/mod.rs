@@ -64,8 +64,9 @@ pub struct Options {
     pub clearance_m: f32,
     /// Height of the eyes, metres.
     pub eye_m: f32,
-    /// What is solid, where the scan came with it, and how many metres one of its units is.
-    pub collision: Option<(Collision, f32)>,
+    /// What is solid, where the scan came with it; world from loaded, and how many metres one unit of it
+    /// is.
+    pub collision: Option<(Collision, Quat, f32)>,
 }
 
 impl Default for Options {
@@ -148,8 +149,8 @@ pub fn survey(
     let level: Vec<Placed<'_>> = draws.iter().map(|d| turned(d, rotation)).collect();
     progress(1, 0.0);
     let mut voxels = Voxels::build(&level, cell_for(&level), &|share| progress(1, share));
-    if let Some((collision, scale)) = &options.collision {
-        collision.apply(&mut voxels, rotation, *scale);
+    if let Some((collision, turn, scale)) = &options.collision {
+        collision.apply(&mut voxels, rotation * *turn, *scale);
     }
     progress(2, 0.0);
     let mut floor = Floor::find(&voxels).ok_or(Failure::NoFloor)?;
@@ -252,7 +253,7 @@ fn wall(voxels: &Voxels, foot: Vec3, ahead: Vec3, way: Vec3) -> Option<f32> {
     };
     let before: Vec<(f32, f32)> = (-count..0).filter_map(met).collect();
     let behind: Vec<(f32, f32)> = (1..=count).filter_map(met).collect();
-    let mut best: Option<(f32, f32)> = None;
+    let mut best: Option<(f32, f32, f32)> = None;
     for a in &before {
         for b in &behind {
             let slope = (b.1 - a.1) / (b.0 - a.0);
@@ -271,12 +272,22 @@ fn wall(voxels: &Voxels, foot: Vec3, ahead: Vec3, way: Vec3) -> Option<f32> {
             // What a shoulder meets first counts for more.
             let nearer = if here < own - WALL_FLAT_M { 1.5 } else { 1.0 };
             let score = nearer * (left + right) as f32;
-            if best.is_none_or(|(most, _)| score > most) {
-                best = Some((score, here));
+            if best.is_none_or(|(most, ..)| score > most) {
+                best = Some((score, here, slope));
             }
         }
     }
-    Some(best.map_or(own, |(_, here)| here))
+    let Some((_, here, slope)) = best else {
+        return Some(own);
+    };
+    // The mean of all that lies on it is better than two places.
+    let off: Vec<f32> = before
+        .iter()
+        .chain(&behind)
+        .map(|p| p.1 - here - slope * p.0)
+        .filter(|off| off.abs() < WALL_FLAT_M * 0.5)
+        .collect();
+    Some(here + off.iter().sum::<f32>() / off.len().max(1) as f32)
 }
 
 /// Distance from an upright line over `foot` to what stands in a direction, metres: the nearest that is met

@@ -199,7 +199,7 @@ pub fn find(
         let way = if given.len() >= 2 {
             through(&planner, given, clearance_m)
         } else {
-            longest(&planner, rooms, given.first().copied())
+            longest(&planner, rooms, given.first().copied(), clearance_m)
         };
         let way = match (way, &best) {
             (Ok(way), _) => way,
@@ -272,8 +272,13 @@ fn through(planner: &Planner<'_>, given: &[Vec3], clearance_m: f32) -> Result<Ve
 
 /// The way between the two places that are furthest apart, of those where one would stand: middles of
 /// rooms, and roomy places of wide floors.
-fn longest(planner: &Planner<'_>, rooms: &Rooms, start: Option<Vec3>) -> Result<Vec<u32>, Trouble> {
-    let trouble = || Trouble::TooShort(format!("{:.2}", planner.clearance_m));
+fn longest(
+    planner: &Planner<'_>,
+    rooms: &Rooms,
+    start: Option<Vec3>,
+    clearance_m: f32,
+) -> Result<Vec<u32>, Trouble> {
+    let trouble = || Trouble::TooShort(format!("{clearance_m:.2}"));
     let spots = planner.floor.spots();
     let mut ends: Vec<u32> = rooms.rooms.iter().map(|r| r.middle).collect();
     if ends.len() < 3 {

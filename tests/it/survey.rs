@@ -17,7 +17,7 @@ use splatstage::scene::{Placement, Splats};
 use splatstage::survey::{
     self, Collision, Failure, Options, Placed, Survey, Voxels, survey, voxels,
 };
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -324,7 +324,7 @@ fn least_distance(
     heights: &[f32],
     every_m: f64,
 ) -> f32 {
-    let mut sums: HashMap<[i32; 3], f32> = HashMap::new();
+    let mut sums: BTreeMap<[i32; 3], f32> = BTreeMap::new();
     for i in 0..splats.len() {
         if splats.is_drawable(i) {
             let p = turn * splats.means[i];
@@ -334,7 +334,7 @@ fn least_distance(
     }
     // What is in one square of two metres lies together.
     let square_of = |p: Vec3| [(p.x / 2.0).floor() as i32, (p.z / 2.0).floor() as i32];
-    let mut solid: HashMap<[i32; 2], Vec<Vec3>> = HashMap::new();
+    let mut solid: BTreeMap<[i32; 2], Vec<Vec3>> = BTreeMap::new();
     for (cell, sum) in &sums {
         if *sum > 0.5 {
             let p = (IVec3::from_array(*cell).as_vec3() + 0.5) * 0.05;
@@ -548,7 +548,7 @@ fn a_real_flat_is_walked_through() {
     // 2 cm, and none is a step.
     let points: Vec<_> = found.route.points.iter().map(|p| p.as_dvec3()).collect();
     let curve = Spline::new(&points, false).expect("a way");
-    let mut spans: HashMap<u32, Vec<f32>> = HashMap::new();
+    let mut spans: BTreeMap<u32, Vec<f32>> = BTreeMap::new();
     for (i, height) in found.heights_m.iter().enumerate() {
         let room_at = |metres: f64| {
             let u = (metres / curve.length()).clamp(0.0, 1.0);
@@ -732,7 +732,10 @@ fn the_alley_is_surveyed_as_it_was_planned() {
     assert!(worst_m < 0.01, "{worst_m}");
     // The plan has the plane of a wall; its doors and wide shop windows lie behind it, and where two houses
     // meet their planes differ.
-    assert!(off_m.len() > 200 && off_m[off_m.len() / 2] < 0.01, "{off_m:?}");
+    assert!(
+        off_m.len() > 200 && off_m[off_m.len() / 2] < 0.01,
+        "{off_m:?}"
+    );
     assert!(near * 10 >= off_m.len() * 7, "{near} of {}", off_m.len());
     // What the script is asked for is passed on.
     let (code, _, errors) = run(&["survey", "@alley", "-o", out, "--force", "--arg", "count=0"]);
