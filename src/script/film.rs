@@ -128,6 +128,15 @@ pub(super) fn film_of(value: &Value, what: &str) -> Result<Option<Box<Film>>> {
             }
         }
     };
+    let inside =
+        |table: &Table, of: &str, key: &str, unit: &str, high: f64| -> Result<Option<f64>> {
+            match table.raw_get::<Value>(key)? {
+                Value::Nil => Ok(None),
+                value => {
+                    args::within(&value, &format!("{what}.{of}.{key}"), unit, 0.0, high).map(Some)
+                }
+            }
+        };
     if let Some(table) = inner("halation", &["strength", "radius", "threshold"])? {
         let glow = &mut film.halation;
         for (slot, key, unit, high) in [
@@ -135,7 +144,7 @@ pub(super) fn film_of(value: &Value, what: &str) -> Result<Option<Box<Film>>> {
             (&mut glow.radius, "radius", "picture heights", 0.12),
             (&mut glow.threshold, "threshold", "linear light", 100.0),
         ] {
-            if let Some(v) = number(&table, key, unit, 0.0, high)? {
+            if let Some(v) = inside(&table, "halation", key, unit, high)? {
                 *slot = v as f32;
             }
         }
@@ -145,7 +154,7 @@ pub(super) fn film_of(value: &Value, what: &str) -> Result<Option<Box<Film>>> {
             (&mut film.noise_shot, "shot"),
             (&mut film.noise_read, "read"),
         ] {
-            if let Some(v) = number(&table, key, "variance", 0.0, 1.0)? {
+            if let Some(v) = inside(&table, "noise", key, "variance", 1.0)? {
                 *slot = v as f32;
             }
         }
