@@ -62,12 +62,16 @@ pub fn colour(dc: Vec3, rest: &[f32], d: Vec3) -> Vec3 {
 /// `l` times `Y_k` of the direction that the highlight lies in, and its colour 1 there.
 ///
 /// It is a Gaussian on the sphere (the heat kernel), of `sharpness` 1 over its variance in radians
-/// squared, cut after band 3; up to a sharpness of 6 what is cut away does not ring.
+/// squared, cut after band 3. Lanczos factors take the edge off that cut (Sloan, "Stupid spherical
+/// harmonics tricks", 2008): without them a highlight of sharpness 5 would be answered on the far side
+/// by a tenth of its strength, with them by a fiftieth.
 #[must_use]
 pub fn lobe(sharpness: f32) -> [f32; 4] {
     let bands: [f32; 4] = std::array::from_fn(|l| {
         let l = l as f32;
-        (-0.5 * l * (l + 1.0) / sharpness).exp()
+        let x = std::f32::consts::PI * l / 4.0;
+        let window = if l > 0.0 { x.sin() / x } else { 1.0 };
+        window * (-0.5 * l * (l + 1.0) / sharpness).exp()
     });
     // By the addition theorem the squares of a band's functions sum to (2l + 1) / 4 pi everywhere.
     let peak: f32 = bands
