@@ -351,7 +351,9 @@ pub fn render(
         )));
     }
     let mut heard = None;
-    if let (Some(path), Some(true), false) = (output, kind.map(Kind::has_sound), sound.is_off) {
+    // A scene that can make no sound may be of any length.
+    let is_off = sound.is_off || studio.player.session().sound().is_silent();
+    if let (Some(path), Some(true), false) = (output, kind.map(Kind::has_sound), is_off) {
         // First, since what muxes it wants it whole; the scene plays twice, drawn once.
         let cache = studio.player.session().cache();
         let mut player = load(scene, draw.size, cache)?;
