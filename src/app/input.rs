@@ -6,7 +6,7 @@
 //! and everything is let go when the window loses the focus.
 
 use crate::frame::{Event, Input};
-use glam::{Vec2, Vec3};
+use glam::{DVec2, Vec2, Vec3};
 use std::collections::BTreeMap;
 use winit::dpi::PhysicalPosition;
 use winit::event::{ElementState, MouseButton, MouseScrollDelta, Touch, TouchPhase, WindowEvent};
@@ -21,6 +21,37 @@ pub const TOUCH: &str = "touch";
 /// Pixels of a touchpad's scrolling that make one wheel notch.
 const PX_PER_NOTCH: f64 = 40.0;
 
+/// Something that came in, as far as a log has to know it to make it come in again.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arrival {
+    /// The picture has this size, px.
+    Size([u32; 2]),
+    /// The pointer came onto the picture.
+    Enter,
+    /// It is here (x right, y up, -1 to 1 on the picture, further while it is dragged), or has left.
+    Pointer(Option<[f64; 2]>),
+    /// It does not travel to where it is next.
+    Jump,
+    /// A button of the mouse, or a finger, went down.
+    Press(String),
+    /// It was let go, which may be a click.
+    Release(String),
+    /// A key or a pad's button went down.
+    Hold(String),
+    /// It is no longer held, and that is no click.
+    LetGo(String),
+    /// Nothing is held any more.
+    LetGoAll,
+    /// Notches of the wheel.
+    Wheel(f32),
+    /// The left stick.
+    Stick([f32; 2]),
+    /// A phone's turn, degrees.
+    Gyro(Option<[f32; 3]>),
+    /// A message: name and values.
+    Message(String, Vec<f64>),
+}
+
 /// The devices of one window.
 #[derive(Debug, Default)]
 pub struct Devices {
@@ -33,15 +64,34 @@ pub struct Devices {
     size_px: [u32; 2],
     pointer_px: Option<PhysicalPosition<f64>>,
     events: Vec<Event>,
+    /// What came in since it was taken, where somebody writes it down.
+    tape: Option<Vec<Arrival>>,
 }
 
 impl Devices {
+    /// Remembers from now on what comes in, for [`Devices::take_tape`].
+    pub fn record(&mut self) {
+        self.tape = Some(Vec::new());
+    }
+
+    /// What came in since the last call, in order; nothing where nobody records.
+    pub fn take_tape(&mut self) -> Vec<Arrival> {
+        self.tape.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn note(&mut self, arrival: impl FnOnce() -> Arrival) {
+        if let Some(tape) = &mut self.tape {
+            tape.push(arrival());
+        }
+    }
+
     /// The picture's size, px; sides of 0 are ignored.
     pub fn resize(&mut self, size_px: [u32; 2]) {
         if size_px.contains(&0) || size_px == self.size_px {
             return;
         }
         self.size_px = size_px;
+        self.note(|| Arrival::Size(size_px));
         let [width, height] = size_px.map(f64::from);
         self.input.aspect = (width / height) as f32;
         self.push("resize", "", vec![width, height]);
@@ -59,18 +109,19 @@ impl Devices {
             WindowEvent::KeyboardInput { event, .. } => {
                 let name = key_name(&event.logical_key);
                 if event.state == ElementState::Released {
-                    self.held.remove(&event.physical_key);
+                    if let Some(name) = self.held.remove(&event.physical_key) {
+                        self.note(|| Arrival::LetGo(name));
+                    }
                 } else if let Some(name) = name.filter(|_| !event.repeat) {
                     self.held.insert(event.physical_key, name.clone());
+                    self.note(|| Arrival::Hold(name.clone()));
                     self.push("key", &name, Vec::new());
                 }
             }
             WindowEvent::CursorMoved { position, .. } => self.move_pointer(*position),
-            WindowEvent::CursorEntered { .. } => {
-                self.input.pointer_inside = true;
-                self.push_at_pointer("pointer_enter", "");
-            }
+            WindowEvent::CursorEntered { .. } => self.enter(),
             WindowEvent::CursorLeft { .. } => {
+                self.note(|| Arrival::Pointer(None));
                 self.input.pointer_inside = false;
                 self.pointer_px = None;
                 self.push("pointer_leave", "", Vec::new());
@@ -81,10 +132,10 @@ impl Devices {
                 }
             }
             WindowEvent::MouseWheel { delta, .. } => {
-                self.input.wheel += match delta {
+                self.turn_wheel(match delta {
                     MouseScrollDelta::LineDelta(_, y) => *y,
                     MouseScrollDelta::PixelDelta(p) => (p.y / PX_PER_NOTCH) as f32,
-                };
+                });
             }
             WindowEvent::Touch(touch) => self.touch(touch),
             WindowEvent::Focused(false) => self.release_all(),
@@ -93,19 +144,48 @@ impl Devices {
     }
 
     /// Puts the pointer somewhere on the picture (x right, y up, -1 to 1).
-    pub fn point(&mut self, at: Vec2) {
+    pub fn point(&mut self, at: DVec2) {
         if at.is_finite() {
             let [width, height] = self.size_px.map(|side| f64::from(side.max(1)));
             self.move_pointer(PhysicalPosition {
-                x: 0.5 * (f64::from(at.x) + 1.0) * width,
-                y: 0.5 * (1.0 - f64::from(at.y)) * height,
+                x: 0.5 * (at.x + 1.0) * width,
+                y: 0.5 * (1.0 - at.y) * height,
             });
+        }
+    }
+
+    /// The pointer has come onto the picture.
+    pub fn enter(&mut self) {
+        self.note(|| Arrival::Enter);
+        self.input.pointer_inside = true;
+        self.push_at_pointer("pointer_enter", "");
+    }
+
+    /// The pointer does not travel to where it is next, as a finger that comes down elsewhere.
+    pub fn jump(&mut self) {
+        if self.pointer_px.take().is_some() {
+            self.note(|| Arrival::Jump);
+        }
+    }
+
+    /// A key or a pad's button goes down, by the name that scripts use.
+    pub fn hold(&mut self, name: &str) {
+        self.note(|| Arrival::Hold(name.to_owned()));
+        self.buttons.insert(name.to_owned(), None);
+        self.push("key", name, Vec::new());
+    }
+
+    /// It is held no longer; for a button of the mouse or a finger that is no click.
+    pub fn let_go(&mut self, name: &str) {
+        if self.buttons.remove(name).is_some() {
+            self.note(|| Arrival::LetGo(name.to_owned()));
         }
     }
 
     /// The pointer has left the picture.
     pub fn point_away(&mut self) {
         if std::mem::take(&mut self.input.pointer_inside) {
+            self.note(|| Arrival::Pointer(None));
             self.pointer_px = None;
             self.push("pointer_leave", "", Vec::new());
         }
@@ -123,36 +203,48 @@ impl Devices {
 
     /// Notches of the wheel, positive away from the user.
     pub fn turn_wheel(&mut self, notches: f32) {
+        self.note(|| Arrival::Wheel(notches));
         self.input.wheel += notches;
     }
 
     /// The gamepad's left stick, -1 to 1, y up.
     pub fn stick(&mut self, stick: Vec2) {
+        if stick != self.input.stick {
+            self.note(|| Arrival::Stick(stick.to_array()));
+        }
         self.input.stick = stick;
     }
 
     /// A gamepad's button by its name; pressing one is a key event too.
     pub fn pad_button(&mut self, name: &'static str, is_down: bool) {
         if !is_down {
-            self.buttons.remove(name);
-        } else if self.buttons.insert(name.to_owned(), None).is_none() {
-            self.push("key", name, Vec::new());
+            self.let_go(name);
+        } else if !self.buttons.contains_key(name) {
+            self.hold(name);
         }
     }
 
     /// The gamepad was pulled out.
     pub fn pad_lost(&mut self) {
-        self.input.stick = Vec2::ZERO;
-        self.buttons.retain(|name, _| !name.starts_with("pad_"));
+        self.stick(Vec2::ZERO);
+        let held: Vec<String> = self.buttons.keys().cloned().collect();
+        for name in held.iter().filter(|name| name.starts_with("pad_")) {
+            self.let_go(name);
+        }
     }
 
     /// A phone's turn against its first reading, degrees; `None` once it is gone.
     pub fn gyro(&mut self, turn_deg: impl Into<Option<Vec3>>) {
-        self.input.gyro_deg = turn_deg.into();
+        let turn_deg = turn_deg.into();
+        if turn_deg != self.input.gyro_deg {
+            self.note(|| Arrival::Gyro(turn_deg.map(|v| v.to_array())));
+        }
+        self.input.gyro_deg = turn_deg;
     }
 
     /// Something that was sent from outside.
     pub fn message(&mut self, event: Event) {
+        self.note(|| Arrival::Message(event.name.clone(), event.values.clone()));
         self.events.push(event);
     }
 
@@ -198,14 +290,14 @@ impl Devices {
         match touch.phase {
             TouchPhase::Started => {
                 // A finger does not travel between two touches.
-                self.pointer_px = None;
+                self.jump();
                 self.move_pointer(touch.location);
                 self.press(TOUCH, true);
             }
             TouchPhase::Moved => self.move_pointer(touch.location),
             TouchPhase::Ended | TouchPhase::Cancelled => {
                 if touch.phase == TouchPhase::Cancelled {
-                    self.buttons.remove(TOUCH);
+                    self.let_go(TOUCH);
                 }
                 self.lift_finger();
             }
@@ -224,6 +316,7 @@ impl Devices {
 
     /// Lets go of everything that is held: the window will not hear of the release.
     pub fn release_all(&mut self) {
+        self.note(|| Arrival::LetGoAll);
         self.held.clear();
         self.buttons.clear();
         self.finger = None;
@@ -253,6 +346,10 @@ impl Devices {
 
     fn move_pointer(&mut self, position: PhysicalPosition<f64>) {
         let [width, height] = self.size_px.map(|side| f64::from(side.max(1)));
+        self.note(|| {
+            let x = 2.0 * position.x / width - 1.0;
+            Arrival::Pointer(Some([x, 1.0 - 2.0 * position.y / height]))
+        });
         if let Some(before) = self.pointer_px {
             let travel = Vec2::new(
                 ((position.x - before.x) / height) as f32,
@@ -272,9 +369,11 @@ impl Devices {
 
     fn press(&mut self, name: &str, is_down: bool) {
         if is_down {
+            self.note(|| Arrival::Press(name.to_owned()));
             self.buttons.insert(name.to_owned(), self.pointer_px);
             return;
         }
+        self.note(|| Arrival::Release(name.to_owned()));
         let pressed_px = self.buttons.remove(name).flatten();
         let is_click = match (pressed_px, self.pointer_px) {
             (Some(a), Some(b)) => (a.x - b.x).hypot(a.y - b.y) <= CLICK_TRAVEL_PX_MAX,

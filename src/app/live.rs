@@ -220,7 +220,7 @@ impl Live {
             }
             None => Vec::new(),
         };
-        let now_s = now.saturating_duration_since(self.started).as_secs_f64();
+        let now_s = self.now_s(now);
         events.extend(self.senses.complete(devices.take_events(), now_s));
         devices.over(self.senses.over());
         let Some(session) = self.current.as_mut().filter(|_| !self.is_halted) else {
@@ -246,6 +246,26 @@ impl Live {
                 false
             }
         }
+    }
+
+    /// `now` as scripts' clicks are timed, seconds.
+    #[must_use]
+    pub fn now_s(&self, now: Instant) -> f64 {
+        now.saturating_duration_since(self.started).as_secs_f64()
+    }
+
+    /// Whether a script hears what comes in.
+    #[must_use]
+    pub fn hears(&self) -> bool {
+        self.current.is_some() && !self.is_halted
+    }
+
+    /// Steps that the running script had no time for, since the last call.
+    pub fn take_left_out(&mut self) -> Vec<std::ops::Range<u64>> {
+        let script = self.current.as_mut().and_then(Session::script_mut);
+        script
+            .map(script::Script::take_left_out)
+            .unwrap_or_default()
     }
 
     /// Hands the running script an event.

@@ -501,24 +501,30 @@ pub fn trace(
             .get(i + 1)
             .map_or_else(|| rate.instant_s(t_s, 1), |&(_, next_s)| next_s);
         let cues = player.cues(t_s, next_s)?;
-        let mut json = json!({
-            "t": t_s,
-            "camera": camera_json(&frame.camera),
-            "state": frame.state,
-            "cues": cues.iter().map(cue_json).collect::<Vec<_>>(),
-        });
-        if let Some(walker) = &frame.walker {
-            json["walker"] = walker_json(walker);
-        }
-        if let Some(film) = &frame.film {
-            json["film"] = film_json(film);
-        }
-        line(&json)?;
+        line(&frame_json(t_s, &frame, &cues))?;
     }
     Ok(())
 }
 
-fn cue_json(cue: &Cue) -> Value {
+/// One line of [`trace`].
+pub(super) fn frame_json(t_s: f64, frame: &Frame, cues: &[Cue]) -> Value {
+    let mut json = json!({
+        "t": t_s,
+        "camera": camera_json(&frame.camera),
+        "state": frame.state,
+        "cues": cues.iter().map(cue_json).collect::<Vec<_>>(),
+    });
+    if let Some(walker) = &frame.walker {
+        json["walker"] = walker_json(walker);
+    }
+    if let Some(film) = &frame.film {
+        json["film"] = film_json(film);
+    }
+    json
+}
+
+/// A cue as [`trace`] prints it.
+pub(super) fn cue_json(cue: &Cue) -> Value {
     let mut json = Map::new();
     json.insert("t".into(), json!(cue.t_s));
     json.insert("kind".into(), json!(cue.kind));

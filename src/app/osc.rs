@@ -74,7 +74,7 @@ impl Osc {
                     let zero_deg = *self.gyro_zero_deg.get_or_insert(angles_deg);
                     devices.gyro((angles_deg - zero_deg).map(short_way_deg));
                 }
-                Said::Pointer(at) => devices.point(at),
+                Said::Pointer(at) => devices.point(at.as_dvec2()),
                 Said::Event(event) => devices.message(event),
             }
         }

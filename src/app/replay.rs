@@ -5,19 +5,25 @@
 //! (struck once), `wheel` (notches), `stick` ([x, y]), `gyro` ([x, y, z] degrees, or null), `message`
 //! ({name, values}). Empty lines and lines that start with `#` are skipped.
 //!
+//! What `play --record` writes ([`super::record`]) says more, so that it comes in exactly as it did: `size`
+//! ([width, height], px), `enter`, `jump`, `hold` and `let_go` (keys and pads), `let_go_all`, and `tick`: here
+//! the window looked at all of the lines before, at `now` (s by its own clock), when `seen` (a target's
+//! number or null) was under the pointer; `left_out` are ranges of steps ([first, end]) for which it had no
+//! time. A log with ticks is not looked at by itself.
+//!
 //! A [`Player`] runs a scene under such a log. What the pointer is over is worked out by the CPU
 //! reference at a fixed [`LOOK_HZ`] of scene time, so that it depends neither on the machine nor on
 //! how many pictures are asked for.
 
-use super::input::{Devices, TOUCH};
+use super::input::{Arrival, Devices, TOUCH};
 use super::senses::Senses;
 use super::session::Session;
 use crate::audio::{Listener, VoiceSpec};
 use crate::frame::{Cue, Event, Frame, Input};
 use crate::{reference, script};
 use anyhow::{Context as _, bail};
-use glam::{Vec2, Vec3};
-use serde::Deserialize;
+use glam::{DVec2, Vec2, Vec3};
+use serde::{Deserialize, Serialize};
 use std::io::Read as _;
 use std::path::Path;
 
@@ -27,28 +33,103 @@ pub const LOOK_HZ: u32 = 60;
 const LOG_BYTES_MAX: u64 = 256 << 20;
 
 /// One line of a log.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
-    t: f64,
-    #[serde(default, deserialize_with = "given")]
-    pointer: Option<Option<[f32; 2]>>,
-    press: Option<String>,
-    release: Option<String>,
-    key: Option<String>,
-    wheel: Option<f32>,
-    stick: Option<[f32; 2]>,
-    #[serde(default, deserialize_with = "given")]
-    gyro: Option<Option<[f32; 3]>>,
-    message: Option<Message>,
+pub(super) struct Line {
+    pub t: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<[u32; 2]>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub enter: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub jump: bool,
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub pointer: Option<Option<[f64; 2]>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub press: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub let_go: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub let_go_all: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wheel: Option<f32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stick: Option<[f32; 2]>,
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub gyro: Option<Option<[f32; 3]>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Message>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tick: Option<Tick>,
 }
 
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-struct Message {
+pub(super) struct Message {
     name: String,
     #[serde(default)]
     values: Vec<f64>,
+}
+
+/// The window made a picture.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Tick {
+    /// By the window's clock, seconds.
+    pub now: f64,
+    /// What is under the pointer, where that is known anew.
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub seen: Option<Option<u32>>,
+    /// No script was there to hear of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unheard: bool,
+    /// Steps that were not run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<[u64; 2]>,
+}
+
+impl Line {
+    /// The line that makes this come in again.
+    pub(super) fn of(t_s: f64, arrival: Arrival) -> Self {
+        let mut line = Self {
+            t: t_s,
+            ..Self::default()
+        };
+        match arrival {
+            Arrival::Size(size_px) => line.size = Some(size_px),
+            Arrival::Enter => line.enter = true,
+            Arrival::Pointer(at) => line.pointer = Some(at),
+            Arrival::Jump => line.jump = true,
+            Arrival::Press(name) => line.press = Some(name),
+            Arrival::Release(name) => line.release = Some(name),
+            Arrival::Hold(name) => line.hold = Some(name),
+            Arrival::LetGo(name) => line.let_go = Some(name),
+            Arrival::LetGoAll => line.let_go_all = true,
+            Arrival::Wheel(notches) => line.wheel = Some(notches),
+            Arrival::Stick(at) => line.stick = Some(at),
+            Arrival::Gyro(turn_deg) => line.gyro = Some(turn_deg),
+            Arrival::Message(name, values) => line.message = Some(Message { name, values }),
+        }
+        line
+    }
 }
 
 /// Buttons that a line can press.
@@ -71,15 +152,18 @@ impl Line {
             }
         }
         let [x, y] = self.pointer.flatten().unwrap_or_default();
-        let [stick_x, stick_y] = self.stick.unwrap_or_default();
+        let [stick_x, stick_y] = self.stick.unwrap_or_default().map(f64::from);
         let numbers = [
-            ("wheel", [self.wheel.unwrap_or(0.0), 0.0, 0.0]),
+            ("wheel", [self.wheel.unwrap_or(0.0).into(), 0.0, 0.0]),
             ("pointer", [x, y, 0.0]),
             ("stick", [stick_x, stick_y, 0.0]),
-            ("gyro", self.gyro.flatten().unwrap_or_default()),
+            (
+                "gyro",
+                self.gyro.flatten().unwrap_or_default().map(f64::from),
+            ),
         ];
         for (field, values) in numbers {
-            let is_wild = |v: &&f32| !v.is_finite() || v.abs() > NUMBER_MAX;
+            let is_wild = |v: &&f64| !v.is_finite() || v.abs() > NUMBER_MAX;
             if let Some(value) = values.iter().find(is_wild) {
                 return Err(format!("{field}: {value} is beyond {NUMBER_MAX}"));
             }
@@ -88,8 +172,12 @@ impl Line {
     }
 }
 
+/// Times that are as close as this are one, seconds: a number that was written and read may differ in its
+/// last bit, and no window makes two pictures in a nanosecond.
+const SAME_S: f64 = 1e-9;
+
 /// Largest number of a line.
-const NUMBER_MAX: f32 = 1e6;
+const NUMBER_MAX: f64 = 1e6;
 
 /// Tells `null` from a field that is not there.
 fn given<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
@@ -155,6 +243,11 @@ impl Log {
         Ok(Self { lines })
     }
 
+    /// Whether it says when its window looked.
+    fn is_recorded(&self) -> bool {
+        self.lines.iter().any(|line| line.tick.is_some())
+    }
+
     /// True when nothing comes in.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -172,6 +265,8 @@ pub struct Player {
     senses: Senses,
     /// Looks that have been taken.
     looks: u64,
+    /// Of a recorded log: lines of a tick have been taken in, and the tick has not come.
+    is_in_tick: bool,
 }
 
 impl Player {
@@ -179,7 +274,9 @@ impl Player {
     #[must_use]
     pub fn new(session: Session, log: Log, size: [u32; 2]) -> Self {
         let mut devices = Devices::default();
-        devices.resize(size);
+        // What was recorded began at a size of its own.
+        let first_size = log.lines.first().and_then(|line| line.size);
+        devices.resize(first_size.unwrap_or(size));
         if log.is_empty() {
             // Nobody is there: a scene sees no pointer and no event at all.
             devices.take_events();
@@ -191,6 +288,7 @@ impl Player {
             devices,
             senses: Senses::default(),
             looks: 0,
+            is_in_tick: false,
         }
     }
 
@@ -214,7 +312,9 @@ impl Player {
     /// # Errors
     /// A runtime error of the script.
     pub fn frame(&mut self, t_s: f64) -> Result<Frame, script::Error> {
-        if !self.log.is_empty() {
+        if self.log.is_recorded() {
+            self.take_in_ticks(t_s)?;
+        } else if !self.log.is_empty() {
             loop {
                 let look_s = self.looks as f64 / f64::from(LOOK_HZ);
                 if look_s > t_s {
@@ -286,6 +386,43 @@ impl Player {
         Ok(())
     }
 
+    /// Makes everything before `t_s` come in as a window had it come in: up to each tick's time the steps
+    /// have run, then all its lines arrive at once, the script hears of them, and time goes on.
+    fn take_in_ticks(&mut self, t_s: f64) -> Result<(), script::Error> {
+        let is_due = |line: &&Line| line.t < t_s - SAME_S;
+        while let Some(line) = self.log.lines.get(self.done).filter(is_due) {
+            let line = line.clone();
+            self.done += 1;
+            if !std::mem::replace(&mut self.is_in_tick, true) {
+                self.session.advance_to(line.t, self.devices.input())?;
+                self.devices.step_done();
+            }
+            apply(&mut self.devices, &line);
+            let Some(tick) = line.tick else { continue };
+            self.is_in_tick = false;
+            let mut events = match tick.seen {
+                Some(target) => {
+                    let pointer = self.devices.input().pointer.as_dvec2().to_array();
+                    self.senses.see(target, pointer)
+                }
+                None => Vec::new(),
+            };
+            events.extend(self.senses.complete(self.devices.take_events(), tick.now));
+            self.devices.over(self.senses.over());
+            if tick.unheard {
+                self.devices.step_done();
+                continue;
+            }
+            if let Some(script) = self.session.script_mut() {
+                script.leave_out(tick.left_out.iter().map(|[first, end]| *first..*end));
+            }
+            events
+                .iter()
+                .try_for_each(|event| self.session.event(event))?;
+        }
+        Ok(())
+    }
+
     fn look(&mut self, t_s: f64) -> Result<(), script::Error> {
         let Some(pixel) = self.devices.pointer_pixel() else {
             return self.saw(None);
@@ -323,8 +460,17 @@ impl Player {
 }
 
 fn apply(devices: &mut Devices, line: &Line) {
+    if let Some(size_px) = line.size {
+        devices.resize(size_px);
+    }
+    if line.enter {
+        devices.enter();
+    }
+    if line.jump {
+        devices.jump();
+    }
     match line.pointer {
-        Some(Some([x, y])) => devices.point(Vec2::new(x, y)),
+        Some(Some(at)) => devices.point(DVec2::from(at)),
         Some(None) => devices.point_away(),
         None => {}
     }
@@ -338,6 +484,15 @@ fn apply(devices: &mut Devices, line: &Line) {
     }
     if let Some(name) = &line.key {
         devices.key(name);
+    }
+    if let Some(name) = &line.hold {
+        devices.hold(name);
+    }
+    if let Some(name) = &line.let_go {
+        devices.let_go(name);
+    }
+    if line.let_go_all {
+        devices.release_all();
     }
     if let Some(notches) = line.wheel {
         devices.turn_wheel(notches);

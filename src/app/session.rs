@@ -103,6 +103,8 @@ pub struct Session {
     /// Scene time at which the running script's own time began: a stepped scene starts anew when
     /// it is reloaded, instead of repeating minutes of simulation.
     start_s: f64,
+    /// Where the script's lines go.
+    log: script::Log,
 }
 
 /// Where a scene's files are.
@@ -174,7 +176,7 @@ impl Session {
                 };
                 Some((folder.clone(), Arc::new(files)))
             }
-            None => None,
+            None => packed_library(&source, &files),
         };
         let assets = Arc::new(SceneAssets {
             cache,
@@ -202,6 +204,36 @@ impl Session {
             script: None,
             record: Record::default(),
             start_s: 0.0,
+            log: Rc::new(log_line),
+        })
+    }
+
+    /// Sends what scripts that load from now on say to `log`, instead of to this program's.
+    pub fn set_log(&mut self, log: script::Log) {
+        self.log = log;
+    }
+
+    /// What a script of this scene needs, begun with the file `entry`; `aspect` is width over height of
+    /// the pictures.
+    ///
+    /// # Errors
+    /// A plain splat file has become unreadable.
+    pub fn setup(&self, entry: &str, aspect: f32) -> Result<Setup, script::Error> {
+        Ok(Setup {
+            name: self.name(),
+            entry: entry.to_owned(),
+            files: Arc::clone(&self.files) as Arc<dyn Files>,
+            assets: Arc::clone(&self.assets) as Arc<dyn Assets>,
+            seed: self.options.seed,
+            live: self.live,
+            is_first: self.script.is_none(),
+            args: self.args()?,
+            loop_s: self.options.loop_s,
+            aspect,
+            reduced_motion: self.options.reduced_motion,
+            library: (self.library.as_ref()).map(|(_, files)| Arc::clone(files) as Arc<dyn Files>),
+            handed_over: None,
+            log: Rc::clone(&self.log),
         })
     }
 
@@ -218,22 +250,9 @@ impl Session {
             }),
             None => None,
         };
-        let args = self.args()?;
         let mut script = Script::load(Setup {
-            name: self.name(),
-            entry: self.entry.clone(),
-            files: Arc::clone(&self.files) as Arc<dyn Files>,
-            assets: Arc::clone(&self.assets) as Arc<dyn Assets>,
-            seed: self.options.seed,
-            live: self.live,
-            is_first: self.script.is_none(),
-            args,
-            loop_s: self.options.loop_s,
-            aspect: input.aspect,
-            reduced_motion: self.options.reduced_motion,
-            library: (self.library.as_ref()).map(|(_, files)| Arc::clone(files) as Arc<dyn Files>),
             handed_over,
-            log: Rc::new(log_line),
+            ..self.setup(&self.entry, input.aspect)?
         })?;
         let start_s = if self.script.is_some() && script.is_stepped() {
             t_s
@@ -380,6 +399,86 @@ impl Session {
     #[must_use]
     pub fn script(&self) -> Option<&Script> {
         self.script.as_ref()
+    }
+
+    /// The running script, to be asked about itself.
+    pub fn script_mut(&mut self) -> Option<&mut Script> {
+        self.script.as_mut()
+    }
+
+    /// The file that the scene begins with.
+    #[must_use]
+    pub fn entry(&self) -> &str {
+        &self.entry
+    }
+
+    /// Whether it is a splat file or a bundle that is played, by a scene of the program.
+    #[must_use]
+    pub fn is_splat_file(&self) -> bool {
+        matches!(self.source, Source::Plain(_) | Source::Avatar(_))
+    }
+
+    /// The folder that the scene is played from, where it is one.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        match &self.source {
+            Source::Folder(folder) => Some(folder),
+            _ => None,
+        }
+    }
+
+    /// Names of all files of the scene, used or not, sorted.
+    #[must_use]
+    pub fn entries(&self) -> Vec<String> {
+        match &self.files.root {
+            Root::Embedded(files) => files.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            Root::Opened(container) => container.entries(),
+            Root::Within(..) => Vec::new(),
+        }
+    }
+
+    /// The content of a file of the scene.
+    ///
+    /// # Errors
+    /// A sentence: no such file, a name that leads out of the scene, too large.
+    pub fn read(&self, name: &str) -> Result<Vec<u8>, String> {
+        check_inside(name)?;
+        self.files.read_up_to(name, u64::MAX)
+    }
+
+    /// Whether the scene has a file of this name, or a folder of splats.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        if check_inside(name).is_err() {
+            return false;
+        }
+        match (&self.files.root, &self.source) {
+            (Root::Opened(_), Source::Folder(folder)) => folder.join(name).exists(),
+            (Root::Opened(container), _) => {
+                let below = format!("{}/", name.trim_end_matches('/'));
+                container.contains(name)
+                    || container.entries().iter().any(|e| e.starts_with(&below))
+            }
+            _ => self.entries().iter().any(|entry| entry == name),
+        }
+    }
+
+    /// Names of the scene's files that its script has asked for, there or not.
+    #[must_use]
+    pub fn asked_for(&self) -> Vec<String> {
+        self.files.touched().into_keys().collect()
+    }
+
+    /// Scripts that stood in for those of the library: names with `.luau`, and what was read.
+    #[must_use]
+    pub fn library_in_use(&self) -> Vec<(String, Vec<u8>)> {
+        let Some((_, files)) = &self.library else {
+            return Vec::new();
+        };
+        let names = files.touched().into_keys();
+        names
+            .filter_map(|name| Some((name.clone(), files.read_inside(&name).ok()?)))
+            .collect()
     }
 
     /// The splat file that the viewer plays; `None` for a scene with a script of its own.
@@ -650,6 +749,30 @@ struct SceneFiles {
 enum Root {
     Embedded(&'static [(&'static str, &'static [u8])]),
     Opened(Box<dyn Container>),
+    /// A folder of another root, by its name with a slash.
+    Within(Arc<SceneFiles>, &'static str),
+}
+
+/// The folder of a scene, its slash included, whose scripts stand in for those of the library: `pack`
+/// puts them there.
+pub const PACKED_LIBRARY: &str = "@stage/";
+
+/// The library that a scene brings along.
+fn packed_library(source: &Source, files: &Arc<SceneFiles>) -> Option<(PathBuf, Arc<SceneFiles>)> {
+    let (Source::Folder(path) | Source::Zip(path), Root::Opened(container)) = (source, &files.root)
+    else {
+        return None;
+    };
+    let is_there = match source {
+        Source::Folder(folder) => folder.join(PACKED_LIBRARY).is_dir(),
+        _ => (container.entries().iter()).any(|entry| entry.starts_with(PACKED_LIBRARY)),
+    };
+    let library = || SceneFiles {
+        root: Root::Within(Arc::clone(files), PACKED_LIBRARY),
+        touched: Mutex::default(),
+        saves_to: None,
+    };
+    is_there.then(|| (path.join(PACKED_LIBRARY), Arc::new(library())))
 }
 
 impl SceneFiles {
@@ -708,6 +831,7 @@ impl SceneFiles {
                 .read(path, bytes_max)
                 .map(std::borrow::Cow::into_owned)
                 .map_err(|error| error.to_string()),
+            Root::Within(files, folder) => files.read_up_to(&format!("{folder}{path}"), bytes_max),
         }
     }
 }

@@ -12,6 +12,7 @@ use super::osc::Osc;
 use super::overlay::{Action, Content, Fault, Overlay};
 use super::pads::Pads;
 use super::recent::Recent;
+use super::record::Recorder;
 use super::screen::{Outcome, Screen};
 use super::session::{CameraOptions, SceneOptions};
 use super::soundtrack::MicChoice;
@@ -62,6 +63,8 @@ pub struct PlayOptions {
     pub osc: Option<u16>,
     /// Start without sound.
     pub is_muted: bool,
+    /// The input log that is written while it plays.
+    pub record: Option<PathBuf>,
     /// What sound is heard through.
     pub mic: MicChoice,
 }
@@ -115,6 +118,7 @@ struct App {
     devices: Devices,
     pads: Pads,
     osc: Option<Osc>,
+    recorder: Option<Recorder>,
     watch: Option<Watch>,
     recent: Recent,
     view: Option<View>,
@@ -185,6 +189,11 @@ impl App {
         let mut recent = Recent::of_user();
         let mut live = Live::new(cache, started);
         let mut devices = Devices::default();
+        let recorder = options.record.as_deref().map(Recorder::create);
+        let recorder = recorder.transpose()?;
+        if recorder.is_some() {
+            devices.record();
+        }
         devices.resize(options.draw.size);
         live.open(options.scene.clone(), devices.input(), Instant::now())?;
         recent.add(&options.scene.scene);
@@ -206,6 +215,7 @@ impl App {
             devices,
             pads: Pads::new(),
             osc,
+            recorder,
             watch,
             recent,
             view: None,
@@ -395,7 +405,7 @@ impl App {
             osc.poll(&mut self.devices);
         }
         let seen = self.seen_by_click().or_else(|| self.seen());
-        self.live.step(&mut self.devices, seen, now);
+        self.step(seen, now);
         self.sound.follow(&mut self.live);
         let Some(view) = &self.view else {
             return;
@@ -407,6 +417,27 @@ impl App {
         let overlay_due = view.overlay.redraw_at().is_some_and(|at| at <= now);
         if self.must_draw || !is_same || overlay_due || view.overlay.shows_figures() {
             self.draw();
+        }
+    }
+
+    /// Lets the scene go on to `now`, and writes down what came in where that is asked for.
+    fn step(&mut self, seen: Option<Option<u32>>, now: Instant) {
+        let mut written = Ok(());
+        if let Some(recorder) = &mut self.recorder {
+            let arrivals = self.devices.take_tape();
+            let now_s = self.live.now_s(now);
+            written = recorder.arrived(arrivals, seen, now_s, self.live.hears());
+        }
+        let has_picture = self.live.step(&mut self.devices, seen, now);
+        let left_out = self.live.take_left_out();
+        if let Some(recorder) = &mut self.recorder {
+            let t_s = has_picture.then(|| self.live.frame().t_s);
+            let version = self.live.version_number();
+            written = written.and_then(|()| recorder.stepped(t_s, &left_out, version));
+        }
+        if let Err(error) = written {
+            self.recorder = None;
+            self.live.complain(&format!("{error:#}"));
         }
     }
 

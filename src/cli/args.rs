@@ -1,5 +1,6 @@
 //! What the command line looks like. Values are checked here, as far as that needs no file.
 
+use super::tools::{CheckArgs, NewArgs, PackArgs, TestArgs};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use splatstage::app::offline::{Rate, Span};
 use splatstage::app::{
@@ -30,6 +31,7 @@ Examples:
   splatstage                            the built-in avatar, @avatar
   splatstage flat.sog                   look at a scan
   splatstage my-scene                   play a folder with scene.luau, reloading what you save
+  splatstage new my-scene               begin a scene of your own
   splatstage render flat.sog -o flat.png
   splatstage doctor                     what to put in a bug report")
 )]
@@ -55,6 +57,10 @@ impl Args {
             Some(Command::Survey(args)) => args.json,
             Some(Command::Bench(args)) => args.json,
             Some(Command::Doctor(args)) => args.json,
+            Some(Command::New(args)) => args.json,
+            Some(Command::Check(args)) => args.json,
+            Some(Command::Test(args)) => args.json,
+            Some(Command::Pack(args)) => args.json,
             Some(Command::Play(_) | Command::Completions { .. }) | None => false,
         }
     }
@@ -68,6 +74,10 @@ impl Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Play(PlayArgs),
+    New(NewArgs),
+    Check(CheckArgs),
+    Test(TestArgs),
+    Pack(PackArgs),
     Render(RenderArgs),
     Trace(TraceArgs),
     Inspect(InspectArgs),
@@ -94,6 +104,7 @@ pub enum Command {
 #[command(after_help = "Examples:
   splatstage play @hello
   splatstage play my-scene --size 1280x720 --no-watch
+  splatstage play my-scene --record act.log && splatstage render my-scene -o act.mp4 --input act.log
   splatstage play flat.sog --axes z-up --eye 0,1.6,3 --target 0,1.2,0")]
 pub struct PlayArgs {
     /// What to play.
@@ -119,6 +130,10 @@ pub struct PlayArgs {
     /// port can send.
     #[arg(long, value_name = "PORT")]
     pub osc: Option<u16>,
+    /// Write what comes in (pointer, keys, pads, OSC) to this file; `render --input LOG` and
+    /// `trace --input LOG` make it come in again, exactly.
+    #[arg(long, value_name = "LOG")]
+    pub record: Option<PathBuf>,
     /// Start without sound; key u brings it.
     #[arg(long)]
     pub mute: bool,
@@ -137,6 +152,7 @@ impl PlayArgs {
             fps_cap: self.fps_cap,
             osc: self.osc,
             is_muted: self.mute,
+            record: self.record.clone(),
             mic: self.sound.choice(),
         }
     }

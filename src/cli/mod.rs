@@ -5,6 +5,7 @@
 
 mod args;
 mod text;
+mod tools;
 
 use anyhow::{Context as _, bail};
 pub use args::Args;
@@ -84,6 +85,9 @@ pub fn report(error: &anyhow::Error, is_json: bool) -> ExitCode {
         // Whoever read the answer has seen enough (`trace | head`).
         return ExitCode::SUCCESS;
     }
+    if error.is::<tools::Told>() {
+        return ExitCode::FAILURE;
+    }
     if is_json {
         // Without standard output there is still the line below.
         let _ = print_json(&json!({ "error": error_json(error) }));
@@ -134,6 +138,10 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         Some(Command::Survey(args)) => survey(&args),
         Some(Command::Bench(args)) => bench(&args),
         Some(Command::Doctor(args)) => run_doctor(&args),
+        Some(Command::New(args)) => tools::run_new(&args),
+        Some(Command::Check(args)) => tools::run_check(&args),
+        Some(Command::Test(args)) => tools::run_test(&args),
+        Some(Command::Pack(args)) => tools::run_pack(&args),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Args::command(), "splatstage", &mut script);

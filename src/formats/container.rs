@@ -7,7 +7,7 @@
 use super::{Code, Error, Place};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::{Cursor, Read};
+use std::io::{Cursor, Read, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Named entries, read whole. Names use `/`, are relative and never lead outside.
@@ -474,6 +474,65 @@ impl Container for Zip {
         }
         Ok(Cow::Owned(bytes))
     }
+}
+
+/// What goes into a new zip.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// The file at this path, as it is when the zip is written.
+    File(PathBuf),
+}
+
+/// Endings of files that are compressed already; they are stored, so that they can be lent out.
+const COMPRESSED: [&str; 14] = [
+    "sog", "spz", "webp", "png", "jpg", "jpeg", "splattie", "zip", "stage", "ogg", "mp3", "flac",
+    "glb", "ksplat",
+];
+
+/// Writes a zip of these entries, in this order. `path` is the old file until the new one is whole. No
+/// entry has a time, so the same entries give the same bytes.
+///
+/// # Errors
+/// A name that [`clean_name`] refuses, a file that cannot be read, no room.
+pub fn write_zip(path: &Path, entries: &[(String, Content)]) -> Result<(), Error> {
+    let at = Place::file(path.display().to_string());
+    super::convert::replace(path, &at, |out| {
+        let mut zip = zip::write::ZipWriter::new_stream(out);
+        for (name, content) in entries {
+            let place = at.entry(name.clone());
+            let clean = checked(&place, name)?;
+            let is_small = clean
+                .rsplit_once('.')
+                .is_some_and(|(_, end)| COMPRESSED.contains(&end.to_ascii_lowercase().as_str()));
+            let method = if is_small {
+                zip::CompressionMethod::Stored
+            } else {
+                zip::CompressionMethod::Deflated
+            };
+            let failed = |e: zip::result::ZipError| place.io("writing", &std::io::Error::other(e));
+            let options = zip::write::SimpleFileOptions::default()
+                .last_modified_time(zip::DateTime::default())
+                .compression_method(method)
+                .large_file(true);
+            zip.start_file(clean, options).map_err(failed)?;
+            match content {
+                Content::Bytes(bytes) => {
+                    zip.write_all(bytes).map_err(|e| place.io("writing", &e))?
+                }
+                Content::File(from) => {
+                    let source = Place::file(from.display().to_string());
+                    let mut file =
+                        std::fs::File::open(from).map_err(|e| source.io("opening", &e))?;
+                    std::io::copy(&mut file, &mut zip).map_err(|e| source.io("copying", &e))?;
+                }
+            }
+        }
+        zip.finish()
+            .map_err(|e| at.io("writing", &std::io::Error::other(e)))?;
+        Ok(())
+    })
 }
 
 #[cfg(test)]

@@ -120,16 +120,19 @@ mod motion;
 mod plain;
 mod probe;
 mod quota;
+mod reading;
 mod sheets;
 mod sound;
 mod splats;
 mod stage;
+mod testing;
 mod vm;
 
 use crate::audio::{Clip, Listener, VoiceSpec};
 use crate::camera::Camera;
 use crate::frame::{Cue, Event, Frame, Input};
 use crate::scene::{Body, Splats};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -137,7 +140,10 @@ pub use budget::{
     CALL_INTERRUPTS_MAX, CALL_S_MAX, DETERMINISTIC_S_MAX, LOAD_FIRST_S_MAX, LOAD_INTERRUPTS_MAX,
     LOAD_S_MAX, MEMORY_BYTES_MAX,
 };
+pub use modules::{library, required};
+pub use reading::{Reading, TextCall};
 pub use sound::{SoundPlan, VOICE_S_MAX};
+pub use testing::{Outcome, Subject, run_tests};
 
 /// Steps a second of scene time.
 pub const STEP_HZ: u32 = 240;
@@ -277,6 +283,53 @@ pub struct Setup {
     pub log: Log,
 }
 
+/// A state machine of `@stage/states` as a graph.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+pub struct Chart {
+    /// Names of the states, sorted.
+    pub states: Vec<String>,
+    /// Where it begins.
+    pub first: String,
+    /// Ways that are taken without a script's asking.
+    pub ways: Vec<Way>,
+    /// Names that transitions and holds give and that are no state.
+    pub strangers: Vec<String>,
+}
+
+/// An edge of a [`Chart`].
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+pub struct Way {
+    /// A state, or `*` for any.
+    pub from: String,
+    /// A state; may be one that there is not.
+    pub to: String,
+}
+
+impl Chart {
+    /// States that no way leads into, from where it begins; states that are `asked` for by name count as
+    /// reached.
+    #[must_use]
+    pub fn unreached(&self, asked: impl Fn(&str) -> bool) -> Vec<&str> {
+        let mut reached: std::collections::BTreeSet<&str> = (self.states.iter())
+            .map(String::as_str)
+            .filter(|name| *name == self.first || asked(name))
+            .collect();
+        loop {
+            let more: Vec<&str> = (self.ways.iter())
+                .filter(|way| way.from == "*" || reached.contains(way.from.as_str()))
+                .map(|way| way.to.as_str())
+                .filter(|to| !reached.contains(to))
+                .collect();
+            if more.is_empty() {
+                break;
+            }
+            reached.extend(more);
+        }
+        let names = self.states.iter().map(String::as_str);
+        names.filter(|name| !reached.contains(name)).collect()
+    }
+}
+
 /// A loaded scene script: one VM.
 pub struct Script {
     vm: vm::Vm,
@@ -285,6 +338,8 @@ pub struct Script {
     events_done: u64,
     /// Drag and wheel that no step has seen yet.
     pending: (glam::Vec2, f32),
+    /// Live: steps that were not run; else those that are not to run.
+    left_out: Vec<Range<u64>>,
 }
 
 impl Script {
@@ -300,6 +355,7 @@ impl Script {
             steps_done: 0,
             events_done: 0,
             pending: Default::default(),
+            left_out: Vec::new(),
         })
     }
 
@@ -339,9 +395,47 @@ impl Script {
         } else {
             self.steps_done
         };
+        if first > self.steps_done {
+            self.left_out.push(self.steps_done..first);
+        }
         self.steps_done = wanted;
-        let (drag, wheel) = std::mem::take(&mut self.pending);
-        self.vm.step(&step, first..wanted, input, drag, wheel)
+        let (mut drag, mut wheel) = std::mem::take(&mut self.pending);
+        if self.vm.is_live() {
+            let end = self.vm.step(&step, first..wanted, input, drag, wheel)?;
+            if end < wanted {
+                self.left_out.push(end..wanted);
+            }
+            return Ok(());
+        }
+        let mut next = first;
+        while next < wanted {
+            if let Some(skipped) = self.left_out.iter().find(|r| r.contains(&next)) {
+                next = skipped.end;
+                continue;
+            }
+            let starts = self.left_out.iter().map(|r| r.start);
+            let end = starts
+                .filter(|s| *s > next)
+                .min()
+                .map_or(wanted, |s| s.min(wanted));
+            self.vm.step(&step, next..end, input, drag, wheel)?;
+            (drag, wheel) = (glam::Vec2::ZERO, 0.0);
+            next = end;
+        }
+        self.left_out.retain(|r| r.end > wanted);
+        // With no step to run they wait.
+        self.pending = (drag, wheel);
+        Ok(())
+    }
+
+    /// Steps that a live script had no time for, since the last call.
+    pub fn take_left_out(&mut self) -> Vec<Range<u64>> {
+        std::mem::take(&mut self.left_out)
+    }
+
+    /// Leaves out steps that are to come, as a live script did that had no time for them.
+    pub fn leave_out(&mut self, steps: impl IntoIterator<Item = Range<u64>>) {
+        self.left_out.extend(steps);
     }
 
     /// The frame at `t_s` (for stepped scenes: at or before the time advanced to).
@@ -430,6 +524,32 @@ impl Script {
     #[must_use]
     pub fn watched(&self) -> Vec<String> {
         self.vm.watched()
+    }
+
+    /// The state machines that the script has made with `@stage/states`, in the order they were made.
+    ///
+    /// # Errors
+    /// The library in use has no charts to give, or fails at it.
+    pub fn charts(&mut self) -> Result<Vec<Chart>, Error> {
+        self.vm.charts()
+    }
+
+    /// Names and bodies of the scene's avatars.
+    #[must_use]
+    pub fn bodies(&self) -> Vec<(String, Arc<Body>)> {
+        self.vm.bodies()
+    }
+
+    /// Every name that a script can use without declaring it.
+    #[must_use]
+    pub fn globals(&self) -> std::collections::BTreeSet<String> {
+        self.vm.globals()
+    }
+
+    /// Line of the entry's file, or of a module, on which `cues` begins; `None` where there is none.
+    #[must_use]
+    pub fn place_of_cues(&self) -> Option<(String, u32)> {
+        self.scene.cues.as_ref().and_then(vm::place_of)
     }
 
     /// Bytes that the VM holds, without splats.

@@ -68,6 +68,12 @@ const STANDARD: &[(&str, &str)] = &[
     ("walker", include_str!("../../scripts/walker.luau")),
 ];
 
+/// The library as it is embedded: names after `@stage/`, and sources.
+#[must_use]
+pub fn library() -> &'static [(&'static str, &'static str)] {
+    STANDARD
+}
+
 /// Source files of one VM.
 pub(super) struct Modules {
     /// Prefix of chunk names: the scene's name and a slash.
@@ -195,15 +201,7 @@ impl Modules {
         };
         let inside = inside(from, path)
             .map_err(|why| Error::runtime(format!("require('{path}'): {why}")))?;
-        let candidates = if inside.ends_with(".luau") || inside.ends_with(".lua") {
-            vec![inside]
-        } else {
-            // `init` as in Luau's own require.
-            ["", "/init"]
-                .iter()
-                .flat_map(|middle| ["luau", "lua"].map(|ext| format!("{inside}{middle}.{ext}")))
-                .collect()
-        };
+        let candidates = candidates(inside);
         let mut first_error = None;
         for candidate in &candidates {
             match self.read(candidate) {
@@ -250,6 +248,29 @@ impl Modules {
         if let Some(at) = running.iter().rposition(|c| c == chunk) {
             running.truncate(at);
         }
+    }
+}
+
+/// Files that a path means, in the order in which they are looked for.
+fn candidates(inside: String) -> Vec<String> {
+    if inside.ends_with(".luau") || inside.ends_with(".lua") {
+        return vec![inside];
+    }
+    // `init` as in Luau's own require.
+    ["", "/init"]
+        .iter()
+        .flat_map(|middle| ["luau", "lua"].map(|ext| format!("{inside}{middle}.{ext}")))
+        .collect()
+}
+
+/// Files of a scene that `require(path)` in the file `from` may mean, in the order in which they are
+/// looked for; none where the path leads out of the scene or is the library's.
+#[must_use]
+pub fn required(from: &str, path: &str) -> Vec<String> {
+    let is_own = path.starts_with("./") || path.starts_with("../");
+    match inside(from, path) {
+        Ok(inside) if is_own => candidates(inside),
+        _ => Vec::new(),
     }
 }
 

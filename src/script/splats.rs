@@ -189,6 +189,13 @@ impl Cast {
         self.members[index].body.as_ref()
     }
 
+    /// Names and bodies of all that have one.
+    pub(super) fn bodies(&self) -> Vec<(String, Arc<Body>)> {
+        (self.members.iter())
+            .filter_map(|m| Some((m.name.clone(), Arc::clone(m.body.as_ref()?))))
+            .collect()
+    }
+
     /// Gives an asset another body and lets it stand at rest, but for what bones of both do.
     pub(super) fn set_body(&mut self, index: usize, body: Body) {
         let member = &mut self.members[index];

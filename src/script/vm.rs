@@ -12,8 +12,8 @@ use super::modules::Modules;
 use super::quota::Quota;
 use super::splats::SharedCast;
 use super::{
-    Assets, Error, LoadError, STEP_HZ, Setup, SoundPlan, args, blame, body, cues, log, motion,
-    plain, probe, sheets, sound, splats, stage,
+    Assets, Chart, Error, LoadError, STEP_HZ, Setup, SoundPlan, args, blame, body, cues, log,
+    motion, plain, probe, sheets, sound, splats, stage,
 };
 use crate::audio::{Listener, VoiceSpec};
 use crate::camera::Camera;
@@ -160,6 +160,8 @@ pub(super) struct Vm {
     /// `prelude.enter`: calls with the error handler that keeps the place.
     enter: Function,
     randomseed: Function,
+    /// What modules have returned, by chunk name.
+    values: Table,
 }
 
 /// What an entry's random numbers depend on besides the seed.
@@ -176,7 +178,25 @@ enum Draw {
 }
 
 impl Vm {
-    pub(super) fn load(setup: Setup) -> std::result::Result<(Self, Scene), LoadError> {
+    pub(super) fn load(mut setup: Setup) -> std::result::Result<(Self, Scene), LoadError> {
+        let entry = setup.entry.clone();
+        let handed_over = setup.handed_over.take();
+        let (host, sink, args) = Self::parts(setup);
+        let loaded = Self::build(&host, sink, &args, |_, _, _| Ok(()))
+            .map_err(|e| host.error(None, blame::text_of_error(&e), String::new()))
+            .and_then(|vm| {
+                let scene = vm.run(&entry, handed_over.as_ref())?;
+                Ok((vm, scene))
+            });
+        host.cast.borrow_mut().complete();
+        loaded.map_err(|error| LoadError {
+            error,
+            watched: host.modules.watched(),
+        })
+    }
+
+    /// What a VM is made of.
+    fn parts(setup: Setup) -> (Rc<Host>, Rc<log::Sink>, serde_json::Value) {
         let host = Rc::new(Host {
             assets: setup.assets,
             modules: Modules::new(&setup.name, setup.files, setup.library),
@@ -193,21 +213,56 @@ impl Vm {
             failure: RefCell::new(None),
             entry: format!("{}/{}", setup.name.trim_end_matches('/'), setup.entry),
         });
-        let sink = Rc::new(log::Sink::new(setup.log));
-        let loaded = Self::build(&host, sink, &setup.args)
-            .map_err(|e| host.error(None, blame::text_of_error(&e), String::new()))
-            .and_then(|vm| {
-                let scene = vm.run(&setup.entry, setup.handed_over.as_ref())?;
-                Ok((vm, scene))
-            });
-        host.cast.borrow_mut().complete();
-        loaded.map_err(|error| LoadError {
-            error,
-            watched: host.modules.watched(),
-        })
+        (host, Rc::new(log::Sink::new(setup.log)), setup.args)
     }
 
-    fn build(host: &Rc<Host>, sink: Rc<log::Sink>, args_json: &serde_json::Value) -> Result<Self> {
+    /// A VM for a file of tests: the same sandbox, with what `join` adds to the globals.
+    pub(super) fn for_tests(
+        setup: Setup,
+        join: impl FnOnce(&Lua, &Table, &Rc<Budget>) -> Result<()>,
+    ) -> std::result::Result<Self, Error> {
+        let (host, sink, args) = Self::parts(setup);
+        Self::build(&host, sink, &args, join)
+            .map_err(|e| host.error(None, blame::text_of_error(&e), String::new()))
+    }
+
+    /// Runs a file and returns what it returned.
+    pub(super) fn run_file(&self, entry: &str) -> std::result::Result<Value, Error> {
+        let host = &self.host;
+        let found = host
+            .modules
+            .read(entry)
+            .map_err(|why| host.error(None, why, String::new()))?;
+        let chunk = found.chunk.clone();
+        let blamed = |e: mlua::Error| self.error_of(&e, None);
+        let body = host.modules.compile(&self.lua, found).map_err(blamed)?;
+        let returned = self.call(&body, ())?;
+        host.modules.done(&chunk);
+        Ok(returned)
+    }
+
+    /// Calls a function with the budget of a load.
+    pub(super) fn call(
+        &self,
+        function: &Function,
+        arguments: impl mlua::IntoLuaMulti,
+    ) -> std::result::Result<Value, Error> {
+        self.begin(Kind::Load, &Draw::Load)
+            .map_err(|e| self.error_of(&e, Some(function)))?;
+        self.enter(function, arguments)
+    }
+
+    /// As [`Host::error`], blamed on where `function` begins.
+    pub(super) fn refuse(&self, function: Option<&Function>, why: &str) -> Error {
+        self.error_of(&mlua::Error::runtime(why), function)
+    }
+
+    fn build(
+        host: &Rc<Host>,
+        sink: Rc<log::Sink>,
+        args_json: &serde_json::Value,
+        join: impl FnOnce(&Lua, &Table, &Rc<Budget>) -> Result<()>,
+    ) -> Result<Self> {
         let libraries = StdLib::COROUTINE
             | StdLib::TABLE
             | StdLib::STRING
@@ -223,11 +278,12 @@ impl Vm {
         let randomseed: Function = globals.get::<Table>("math")?.get("randomseed")?;
 
         let quota = motion::quota();
+        let values = lua.create_table()?;
         let prelude: Table = lua
             .load(PRELUDE)
             .set_name("=host")
             .set_mode(ChunkMode::Text)
-            .call(host_functions(&lua, host, &quota)?)?;
+            .call(host_functions(&lua, host, &quota, &values)?)?;
         let enter: Function = prelude.raw_get("enter")?;
         for name in ["pcall", "xpcall", "coroutine", "require"] {
             globals.raw_set(name, prelude.raw_get::<Value>(name)?)?;
@@ -255,6 +311,7 @@ impl Vm {
         globals.raw_set("log", log_table)?;
         globals.raw_set("print", print)?;
 
+        join(&lua, &globals, &host.budget)?;
         close(&lua, &globals)?;
         host.budget.install(&lua)?;
         Ok(Self {
@@ -263,6 +320,7 @@ impl Vm {
             sink,
             enter,
             randomseed,
+            values,
         })
     }
 
@@ -354,6 +412,7 @@ impl Vm {
         result
     }
 
+    /// Runs steps; returns the number of the first that there was no time for, or their end.
     pub(super) fn step(
         &self,
         step: &Function,
@@ -361,13 +420,13 @@ impl Vm {
         input: &Input,
         drag: Vec2,
         wheel: f32,
-    ) -> std::result::Result<(), Error> {
+    ) -> std::result::Result<u64, Error> {
         let blamed = |e: mlua::Error| self.error_of(&e, Some(step));
-        let first = steps.start;
+        let Range { start: first, end } = steps;
         let catching_up = budget::Stopwatch::start(self.host.budget.is_live());
         let table =
             convert::input_table(&self.lua, &self.host.cast, input, drag, wheel).map_err(blamed)?;
-        for index in steps {
+        for index in first..end {
             if index == first + 1 {
                 convert::set_travel(&table, Vec2::ZERO, 0.0).map_err(blamed)?;
             }
@@ -375,10 +434,10 @@ impl Vm {
             self.enter(step, (1.0 / f64::from(STEP_HZ), table.clone()))?;
             // Live, a machine that cannot keep up shows the scene slower instead of standing still.
             if catching_up.is_over() {
-                break;
+                return Ok(index + 1);
             }
         }
-        Ok(())
+        Ok(end)
     }
 
     /// The camera at `t_s`, where the scene has a function for it.
@@ -455,6 +514,39 @@ impl Vm {
                 .map(Some)
                 .map_err(blamed),
         }
+    }
+
+    pub(super) fn charts(&self) -> std::result::Result<Vec<Chart>, Error> {
+        let blamed = |e: mlua::Error| self.error_of(&e, None);
+        let chunk = format!("{}states.luau", blame::LIBRARY);
+        let module: Value = self.values.raw_get(chunk).map_err(blamed)?;
+        let Value::Table(module) = module else {
+            return Ok(Vec::new());
+        };
+        let charts: Function = module.raw_get("charts").map_err(blamed)?;
+        self.begin(Kind::Call, &Draw::Unload).map_err(blamed)?;
+        let charts = self.enter(&charts, ())?;
+        let charts = plain::to_json(&charts, "states.charts").map_err(blamed)?;
+        serde_json::from_value(charts).map_err(|e| blamed(mlua::Error::external(e)))
+    }
+
+    pub(super) fn bodies(&self) -> Vec<(String, Arc<crate::scene::Body>)> {
+        self.host.cast.borrow().bodies()
+    }
+
+    pub(super) fn globals(&self) -> std::collections::BTreeSet<String> {
+        let mut names = std::collections::BTreeSet::new();
+        // The sandbox's own table stands before the one with the names.
+        let mut tables = vec![self.lua.globals()];
+        while let Some(table) = tables.pop() {
+            let keys = table.pairs::<Value, Value>().flatten();
+            names.extend(keys.filter_map(|(key, _)| Some(key.as_string()?.to_string_lossy())));
+            let below = table.metatable().map(|m| m.raw_get::<Value>("__index"));
+            if let Some(Ok(Value::Table(below))) = below {
+                tables.push(below);
+            }
+        }
+        names
     }
 
     pub(super) fn is_live(&self) -> bool {
@@ -553,6 +645,11 @@ impl Vm {
     }
 }
 
+/// File and line of where a function of the script begins.
+pub(super) fn place_of(function: &Function) -> Option<(String, u32)> {
+    defined_at(function).map(|place| (place.file, place.line))
+}
+
 /// Where a function of the script begins.
 fn defined_at(function: &Function) -> Option<blame::Place> {
     let info = function.info();
@@ -563,7 +660,7 @@ fn defined_at(function: &Function) -> Option<blame::Place> {
 }
 
 /// What the prelude gets from Rust.
-fn host_functions(lua: &Lua, host: &Rc<Host>, quota: &Quota) -> Result<Table> {
+fn host_functions(lua: &Lua, host: &Rc<Host>, quota: &Quota, values: &Table) -> Result<Table> {
     let table = lua.create_table()?;
     table.raw_set("memory_bytes", budget::MEMORY_BYTES_MAX)?;
     let own = host.clone();
@@ -588,8 +685,6 @@ fn host_functions(lua: &Lua, host: &Rc<Host>, quota: &Quota) -> Result<Table> {
         lua.create_function(move |_, ()| own.budget.check())?,
     )?;
 
-    // Values of modules that have run, by chunk name.
-    let values = lua.create_table()?;
     let (own, known) = (host.clone(), values.clone());
     table.raw_set(
         "resolve",
@@ -606,7 +701,7 @@ fn host_functions(lua: &Lua, host: &Rc<Host>, quota: &Quota) -> Result<Table> {
             Ok((chunk, value, body))
         })?,
     )?;
-    let own = host.clone();
+    let (own, values) = (host.clone(), values.clone());
     table.raw_set(
         "keep",
         lua.create_function(move |_, (chunk, value): (String, Value)| {

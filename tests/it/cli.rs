@@ -21,12 +21,12 @@ fn run(args: &[&str]) -> Output {
     splatstage(args).output().expect("the program starts")
 }
 
-fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("output is text")
 }
 
 #[track_caller]
-fn check_code(args: &[&str], code: i32) -> Output {
+pub fn check_code(args: &[&str], code: i32) -> Output {
     let output = run(args);
     assert_eq!(
         output.status.code(),
@@ -56,7 +56,7 @@ pub fn check_refused(args: &[&str], code: i32, words: &[&str]) {
     assert!(output.stdout.is_empty(), "{args:?}: nothing on stdout");
 }
 
-fn utf8(path: &Path) -> &str {
+pub fn utf8(path: &Path) -> &str {
     path.to_str().expect("temporary paths are Unicode")
 }
 

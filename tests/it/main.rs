@@ -22,6 +22,7 @@ mod sounding;
 mod splattie;
 mod survey;
 mod tidy;
+mod tools;
 mod twins;
 mod walk;
 #[cfg(target_os = "linux")]
