@@ -55,7 +55,8 @@
 //!   (a surface of splats: see below) and `:build([name])`, `texture(pixels, across)`,
 //!   `rig(handle, {bones, weights, shapes})`, `probe([handles[, {cell}]])`, `data(path)` (a JSON file of
 //!   the scene, read-only), all while loading; `save(path, data)` (such a file, in a window only); `framing([handle])`, `args`, `seed`,
-//!   `loop` (s or nil), `aspect` (of the first picture), `reduced_motion`.
+//!   `loop` (s or nil), `aspect` (of the first picture), `reduced_motion`, `heard_only` (only a sound file is
+//!   asked for: a scene with `ears` may leave out what is only seen).
 //! - Handles: `position`, `rotation`, `scale`, `tint`, `visible`, `pickable`; `name` and `count` to
 //!   read. Avatars also: `bones`, `shapes`, `states`, `manifest`, `asset_type` to read, `pivot`,
 //!   `:bone(name)`, `:shape(name)`, `:set_shape(name, value)`, `:set_shapes{...}`, and while loading
@@ -86,6 +87,8 @@
 //!   `gain_db`, `levels` (`{{t, db}, ...}`, scene time), `wander = {depth_db, rate_hz}`; `position` (m)
 //!   with `reference` (m, 1) and `rolloff` (1), or `pan` (-1 to 1), or neither: all around; `fade_in`,
 //!   `fade_out`, `duration` (s), `bus`, `seed`.
+//! - `param(name, default, {min, max, step, unit, help, choices})`: what a parameter stands at (a number, a
+//!   text, true or false); `persist(key, table)`: a table that outlives a version of the script.
 //! - `log.info`, `log.warn`, `log.error`, `print`.
 //! - `require('./x')` inside the scene, `require('@stage/x')` for the library in `scripts/`: `avatar`
 //!   (made of `states`, `ghost`, `blink`, `gaze`, `face`, `sphere_camera`, `avatar_sounds`, `speech`), `walker`
@@ -110,13 +113,16 @@ mod args;
 mod blame;
 mod body;
 mod budget;
+mod console;
 mod cues;
 mod edits;
 mod film;
 mod frame;
+mod keep;
 mod log;
 mod modules;
 mod motion;
+mod params;
 mod plain;
 mod probe;
 mod quota;
@@ -132,6 +138,7 @@ use crate::audio::{Clip, Listener, VoiceSpec};
 use crate::camera::Camera;
 use crate::frame::{Cue, Event, Frame, Input};
 use crate::scene::{Body, Splats};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -141,7 +148,8 @@ pub use budget::{
     LOAD_S_MAX, MEMORY_BYTES_MAX,
 };
 pub use modules::{library, required};
-pub use reading::{Reading, TextCall};
+pub use params::{Changed, Given, PARAMS_MAX, Param, ParamValue};
+pub use reading::{Reading, TextCall, rewrite_param};
 pub use sound::{SoundPlan, VOICE_S_MAX};
 pub use testing::{Outcome, Subject, run_tests};
 
@@ -275,16 +283,22 @@ pub struct Setup {
     pub aspect: f32,
     /// The person asked for less motion (`stage.reduced_motion`).
     pub reduced_motion: bool,
+    /// Only sound is asked for (`stage.heard_only`).
+    pub heard_only: bool,
     /// Files that stand in for those of the library of the same name.
     pub library: Option<Arc<dyn Files>>,
     /// Data that the former version handed over by `on_unload`, JSON.
     pub handed_over: Option<serde_json::Value>,
+    /// What `persist` kept in the former version, by its keys.
+    pub kept: serde_json::Map<String, serde_json::Value>,
+    /// Parameters that were set.
+    pub params: BTreeMap<String, Given>,
     /// Receives `log.info/warn/error` and `print` lines, now and later.
     pub log: Log,
 }
 
 /// A state machine of `@stage/states` as a graph.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Chart {
     /// Names of the states, sorted.
     pub states: Vec<String>,
@@ -297,7 +311,7 @@ pub struct Chart {
 }
 
 /// An edge of a [`Chart`].
-#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Way {
     /// A state, or `*` for any.
     pub from: String,
@@ -336,6 +350,8 @@ pub struct Script {
     scene: vm::Scene,
     steps_done: u64,
     events_done: u64,
+    /// Lines of a console.
+    lines_done: u64,
     /// Drag and wheel that no step has seen yet.
     pending: (glam::Vec2, f32),
     /// Live: steps that were not run; else those that are not to run.
@@ -354,6 +370,7 @@ impl Script {
             scene,
             steps_done: 0,
             events_done: 0,
+            lines_done: 0,
             pending: Default::default(),
             left_out: Vec::new(),
         })
@@ -485,6 +502,12 @@ impl Script {
         }
     }
 
+    /// Whether the scene says who hears.
+    #[must_use]
+    pub fn has_ears(&self) -> bool {
+        self.scene.ears.is_some()
+    }
+
     /// Who hears at `t_s`, by the scene's `ears`; `None` where it has none: the camera hears.
     ///
     /// # Errors
@@ -517,6 +540,49 @@ impl Script {
             Some(callback) => self.vm.unload(callback),
             None => Ok(None),
         }
+    }
+
+    /// What `persist` keeps for the next version. What cannot be kept is said once in the script's log.
+    #[must_use]
+    pub fn kept(&self) -> serde_json::Map<String, serde_json::Value> {
+        self.vm.kept()
+    }
+
+    /// The parameters that the script has asked for so far, in the order of their first asking.
+    #[must_use]
+    pub fn params(&self) -> Vec<Param> {
+        self.vm.params()
+    }
+
+    /// Sentences about values of [`Setup::params`] that do not fit what the script declares.
+    #[must_use]
+    pub fn refused_params(&self) -> Vec<String> {
+        self.vm.refused_params()
+    }
+
+    /// That there is no such parameter, and which one may be meant.
+    #[must_use]
+    pub fn no_param(&self, name: &str) -> String {
+        self.vm.no_param(name)
+    }
+
+    /// Sets a parameter of the running version; whoever calls it sees to it that the next version is set
+    /// too.
+    ///
+    /// # Errors
+    /// No such parameter, or a value of another kind: a sentence.
+    pub fn set_param(&mut self, name: &str, value: &ParamValue) -> Result<Changed, String> {
+        self.vm.set_param(name, value)
+    }
+
+    /// What a line of a console comes to: an expression's value, as text, or nothing for a statement. It
+    /// sees what scenes see, and `scene` (the scene's table), `t` and the variables of earlier lines.
+    ///
+    /// # Errors
+    /// As thrown by the line, or what is wrong with its text.
+    pub fn evaluate(&mut self, line: &str, t_s: f64) -> Result<Option<String>, Error> {
+        self.lines_done += 1;
+        self.vm.evaluate(&self.scene, line, t_s, self.lines_done)
     }
 
     /// Every file that the load touched or looked for: modules and assets, relative to the scene,

@@ -34,6 +34,7 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>, args_json: &serde_json::Value) -
     stage.raw_set("loop", host.loop_s)?;
     stage.raw_set("aspect", host.aspect)?;
     stage.raw_set("reduced_motion", host.reduced_motion)?;
+    stage.raw_set("heard_only", host.heard_only)?;
 
     let own = host.clone();
     // The file that the host named itself may lie anywhere; the host's `Assets` knows it.

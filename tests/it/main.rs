@@ -11,6 +11,8 @@ mod formats;
 mod given;
 #[macro_use]
 mod mind;
+mod hostile;
+mod live_coding;
 mod motion;
 mod picture;
 mod reference;
