@@ -70,8 +70,10 @@ const ABOUT_M: f32 = 0.25;
 const WHOLE_MIN: f32 = 0.5;
 /// So many heights of a place make it wall.
 const HEIGHTS_MIN: u32 = 3;
-/// An opening is no wider, metres: where walls are further apart, a place opens.
-const OPENING_M: f64 = 4.0;
+/// An opening is no wider, metres: where walls are further apart, a place begins.
+const OPENING_M: f32 = 4.0;
+/// Walls whose directions differ by less are in line (cosine of 25 degrees).
+const IN_LINE_COS: f32 = 0.9;
 
 /// What is beside the way at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,15 +254,26 @@ impl Walls {
         // Sides apart, each in the order of the way.
         hits.sort_by_key(|hit| (hit.station % 2, hit.station));
         let pieces = pieces(&hits, voxels.cell_m() * ON_CELLS, every_m);
-        let mut sides: Vec<[Side; 2]> = asked
+        let gaps = gaps(&pieces);
+        let sides: Vec<[Side; 2]> = asked
             .par_iter()
             .map(|station| {
-                [1.0, -1.0].map(|side| beside(voxels, &pieces, station.foot, side * station.left))
+                [1.0, -1.0].map(|side| {
+                    let (foot, way) = (station.foot, side * station.left);
+                    let mut found = beside(voxels, &pieces, foot, way);
+                    let from = Vec2::new(foot.x, foot.z);
+                    let nearest = gaps
+                        .iter()
+                        .filter_map(|[a, b]| crossed(*a, *b, from, way))
+                        .map(|(far_m, _)| far_m)
+                        .fold(FAR_M, f32::min);
+                    if found.wall_m.unwrap_or(FAR_M) > nearest + DEEP_M {
+                        found.kind = Kind::Opening;
+                    }
+                    found
+                })
             })
             .collect();
-        for k in 0..2 {
-            open(&mut sides, k);
-        }
         Self { pieces, sides }
     }
 }
@@ -554,14 +567,7 @@ impl Piece {
     }
 
     fn crossed(&self, from: Vec2, way: Vec2) -> Option<Crossing<'_>> {
-        let along = (self.to - self.from).try_normalize()?;
-        let turn = way.perp_dot(along);
-        if turn.abs() < 0.05 {
-            return None;
-        }
-        let off = self.from - from;
-        let far_m = off.perp_dot(along) / turn;
-        let along_m = off.perp_dot(way) / turn;
+        let (far_m, along_m) = line_crossed(self.from, self.to, from, way)?;
         let inside = (-END_M..=self.length_m() + END_M).contains(&along_m);
         (inside && far_m > 0.0 && far_m < FAR_M).then(|| Crossing {
             piece: self,
@@ -759,19 +765,45 @@ fn beside(voxels: &Voxels, pieces: &[Piece], foot: Vec3, way: Vec2) -> Side {
     }
 }
 
-/// Where a side steps back between two walls that are near to each other along the way, it is open.
-fn open(sides: &mut [[Side; 2]], k: usize) {
-    let reach = (OPENING_M / WALLS_EVERY_M) as usize;
-    let near: Vec<Option<f32>> = sides.iter().map(|s| s[k].wall_m).collect();
-    for i in 0..near.len() {
-        let far_m = near[i].unwrap_or(FAR_M);
-        let nearer = |m: &Option<f32>| m.is_some_and(|m| m < far_m - DEEP_M);
-        let before = (1..=reach.min(i)).find(|d| nearer(&near[i - d]));
-        let after = (1..=reach.min(near.len() - 1 - i)).find(|d| nearer(&near[i + d]));
-        if let (Some(before), Some(after)) = (before, after)
-            && before + after <= reach
-        {
-            sides[i][k].kind = Kind::Opening;
+/// Where a ray crosses the line from `a` to `b`: metres of the ray and of the line.
+fn line_crossed(a: Vec2, b: Vec2, from: Vec2, way: Vec2) -> Option<(f32, f32)> {
+    let along = (b - a).try_normalize()?;
+    let turn = way.perp_dot(along);
+    if turn.abs() < 0.05 {
+        return None;
+    }
+    let off = a - from;
+    Some((off.perp_dot(along) / turn, off.perp_dot(way) / turn))
+}
+
+/// The same between the two alone, before the ray's start not at all.
+fn crossed(a: Vec2, b: Vec2, from: Vec2, way: Vec2) -> Option<(f32, f32)> {
+    line_crossed(a, b, from, way)
+        .filter(|(far_m, along_m)| *far_m > 0.0 && (0.0..=a.distance(b)).contains(along_m))
+}
+
+/// Between two walls in line, such as the corners of a side street: both ends of each gap.
+fn gaps(pieces: &[Piece]) -> Vec<[Vec2; 2]> {
+    // Ends, and the directions in which their walls would go on.
+    let ends: Vec<(Vec2, Vec2)> = pieces
+        .iter()
+        .flat_map(|piece| {
+            let along = (piece.to - piece.from).normalize_or_zero();
+            [(piece.from, -along), (piece.to, along)]
+        })
+        .collect();
+    let mut gaps = Vec::new();
+    for (i, (a, on_from_a)) in ends.iter().enumerate() {
+        for (b, on_from_b) in &ends[i + 1..] {
+            let way = *b - *a;
+            let wide_m = way.length();
+            if (LONG_M_MIN..OPENING_M).contains(&wide_m)
+                && way.dot(*on_from_a) > IN_LINE_COS * wide_m
+                && -way.dot(*on_from_b) > IN_LINE_COS * wide_m
+            {
+                gaps.push([*a, *b]);
+            }
         }
     }
+    gaps
 }
