@@ -395,6 +395,7 @@ impl Devices {
             name: name.to_owned(),
             values,
             target: None,
+            row: None,
         });
     }
 }

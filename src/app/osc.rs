@@ -179,6 +179,7 @@ fn meaning(message: &OscMessage) -> Option<Said> {
                 name,
                 values: numbers,
                 target: None,
+                row: None,
             }))
         }
     }

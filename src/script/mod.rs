@@ -112,6 +112,7 @@ mod body;
 mod budget;
 mod cues;
 mod edits;
+mod effects;
 mod film;
 mod frame;
 mod log;

@@ -12,8 +12,8 @@ use super::modules::Modules;
 use super::quota::Quota;
 use super::splats::SharedCast;
 use super::{
-    Assets, Chart, Error, LoadError, STEP_HZ, Setup, SoundPlan, args, blame, body, cues, log,
-    motion, plain, probe, sheets, sound, splats, stage,
+    Assets, Chart, Error, LoadError, STEP_HZ, Setup, SoundPlan, args, blame, body, cues, effects,
+    log, motion, plain, probe, sheets, sound, splats, stage,
 };
 use crate::audio::{Listener, VoiceSpec};
 use crate::camera::Camera;
@@ -77,6 +77,10 @@ pub(super) struct Host {
     pub sheets: Quota,
     /// Cells that its probes may hold.
     pub cells: Quota,
+    /// Effects that it may load.
+    pub effects: Quota,
+    /// Splats that its spreads may go over.
+    pub spreads: Quota,
     /// What the scene has said of sound.
     pub sound: RefCell<SoundPlan>,
     pub seed: u64,
@@ -205,6 +209,8 @@ impl Vm {
             splats: splats::quota(),
             sheets: sheets::quota(),
             cells: probe::quota(),
+            effects: effects::loaded_quota(),
+            spreads: effects::spread_quota(),
             sound: RefCell::default(),
             seed: setup.seed,
             loop_s: setup.loop_s,
