@@ -412,6 +412,7 @@ impl Devices {
             name: name.to_owned(),
             values,
             target: None,
+            row: None,
         });
     }
 }

@@ -9,7 +9,7 @@
 use super::assets::AssetCache;
 use super::input::Devices;
 use super::overlay::Fault;
-use super::senses::Senses;
+use super::senses::{Met, Senses};
 use super::session::{SceneOptions, Session};
 use super::watch::{Change, ContentHash, Loaded, WatchSet};
 use crate::audio::{Listener, VoiceSpec};
@@ -231,11 +231,11 @@ impl Live {
 
     /// Makes the picture for `now`. False when there is none but the last. `seen` is the target
     /// under the pointer, where a picture has answered.
-    pub fn step(&mut self, devices: &mut Devices, seen: Option<Option<u32>>, now: Instant) -> bool {
+    pub fn step(&mut self, devices: &mut Devices, seen: Option<Option<Met>>, now: Instant) -> bool {
         let mut events = match seen {
-            Some(target) => {
+            Some(met) => {
                 let pointer = devices.input().pointer.as_dvec2().to_array();
-                self.senses.see(target, pointer)
+                self.senses.see(met, pointer)
             }
             None => Vec::new(),
         };
@@ -586,6 +586,7 @@ impl Live {
             name: text,
             values: Vec::new(),
             target: None,
+            row: None,
         };
         if let Err(error) = session.event(&event) {
             tracing::warn!("the scene's answer to an error failed itself: {error}");
@@ -674,6 +675,8 @@ pub fn looks_the_same(a: &Frame, b: &Frame) -> bool {
                 && a.tint == b.tint
                 && a.pose == b.pose
                 && a.edits == b.edits
+                && a.effects == b.effects
+                && a.arrivals == b.arrivals
         })
 }
 

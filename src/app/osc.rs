@@ -194,6 +194,7 @@ fn meaning(message: &OscMessage) -> Option<Said> {
                 name,
                 values: numbers,
                 target: None,
+                row: None,
             }))
         }
     }
@@ -248,10 +249,17 @@ mod tests {
             panic!("no event: {said:?}");
         };
         assert_eq!((event.name.as_str(), event.values), ("wave", vec![3.0]));
-        let Some(Said::Event(event)) = meaning(&message("/param/glow", floats(&[0.5]))) else {
+        let Some(Said::Event(event)) = meaning(&message("/lamp/glow", floats(&[0.5]))) else {
             panic!("no message");
         };
-        assert_eq!(event.name, "param/glow");
+        assert_eq!(event.name, "lamp/glow");
+        let param = |value| Some(Said::Param("glow".to_owned(), value));
+        let said = meaning(&message("/param/glow", floats(&[0.5])));
+        assert_eq!(said, param(ParamValue::Number(0.5)));
+        let said = meaning(&message("/param/glow", vec![OscType::String("dim".into())]));
+        assert_eq!(said, param(ParamValue::Text("dim".to_owned())));
+        assert_eq!(meaning(&message("/param/glow", Vec::new())), None);
+        assert_eq!(meaning(&message("/param/glow", floats(&[f32::NAN]))), None);
     }
 
     #[test]

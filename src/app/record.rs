@@ -7,6 +7,7 @@
 
 use super::input::Arrival;
 use super::replay::{Line, Tick};
+use super::senses::Met;
 use anyhow::Context as _;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -22,8 +23,9 @@ pub struct Recorder {
     version: u64,
     /// The tick that is under way.
     tick: Option<Tick>,
-    /// What was last seen under the pointer.
-    seen: Option<u32>,
+    /// What was last seen under the pointer, and what the log says of it.
+    seen: Option<Met>,
+    written: Option<Met>,
     has_written: bool,
 }
 
@@ -42,6 +44,7 @@ impl Recorder {
             version: 1,
             tick: None,
             seen: None,
+            written: None,
             has_written: false,
         })
     }
@@ -54,19 +57,25 @@ impl Recorder {
     pub fn arrived(
         &mut self,
         arrivals: Vec<Arrival>,
-        seen: Option<Option<u32>>,
+        seen: Option<Option<Met>>,
         now_s: f64,
         hears: bool,
     ) -> anyhow::Result<()> {
-        let is_news = seen.is_some_and(|target| target != self.seen);
         self.seen = seen.unwrap_or(self.seen);
+        // Which splat it is matters to clicks only.
+        let target = |met: Option<Met>| met.map(|(target, _)| target);
+        let is_news = target(self.seen) != target(self.written)
+            || (self.seen != self.written && !arrivals.is_empty());
+        if is_news {
+            self.written = self.seen;
+        }
         let is_quiet = arrivals.is_empty() && !is_news;
         for arrival in arrivals {
             self.write(&Line::of(self.t_s, arrival))?;
         }
         self.tick = Some(Tick {
             now: now_s,
-            seen: seen.filter(|_| is_news),
+            seen: is_news.then_some(self.seen),
             unheard: !hears,
             left_out: Vec::new(),
             loaded: None,

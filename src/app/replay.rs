@@ -8,7 +8,7 @@
 //! What `play --record` writes ([`super::record`]) says more, so that it comes in exactly as it did: `size`
 //! ([width, height], px), `enter`, `jump`, `hold` and `let_go` (keys and pads), `let_go_all`, and `tick`: here
 //! the window looked at all of the lines before, at `now` (s by its own clock), when `seen` (a target's
-//! number or null) was under the pointer; `left_out` are ranges of steps ([first, end]) for which it had no
+//! number and the row of its splat, or null) was under the pointer; `left_out` are ranges of steps ([first, end]) for which it had no
 //! time. A log with ticks is not looked at by itself.
 //!
 //! A [`Player`] runs a scene under such a log. What the pointer is over is worked out by the CPU
@@ -16,7 +16,7 @@
 //! how many pictures are asked for.
 
 use super::input::{Arrival, Devices, TOUCH};
-use super::senses::Senses;
+use super::senses::{Met, Senses, met};
 use super::session::Session;
 use crate::audio::{Listener, VoiceSpec};
 use crate::frame::{Cue, Event, Frame, Input};
@@ -107,7 +107,7 @@ pub(super) struct Tick {
         deserialize_with = "given",
         skip_serializing_if = "Option::is_none"
     )]
-    pub seen: Option<Option<u32>>,
+    pub seen: Option<Option<Met>>,
     /// No script was there to hear of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unheard: bool,
@@ -419,9 +419,9 @@ impl Player {
             let Some(tick) = line.tick else { continue };
             self.is_in_tick = false;
             let mut events = match tick.seen {
-                Some(target) => {
+                Some(met) => {
                     let pointer = self.devices.input().pointer.as_dvec2().to_array();
-                    self.senses.see(target, pointer)
+                    self.senses.see(met, pointer)
                 }
                 None => Vec::new(),
             };
@@ -475,13 +475,13 @@ impl Player {
         } else {
             None
         };
-        self.saw(hit.map(|hit| hit.target))
+        self.saw(met(hit))
     }
 
-    fn saw(&mut self, target: Option<u32>) -> Result<(), script::Error> {
+    fn saw(&mut self, met: Option<Met>) -> Result<(), script::Error> {
         let pointer = self.devices.input().pointer.as_dvec2().to_array();
-        self.devices.over(target);
-        let events = self.senses.see(target, pointer);
+        self.devices.over(met.map(|(target, _)| target));
+        let events = self.senses.see(met, pointer);
         events
             .iter()
             .try_for_each(|event| self.session.event(event))
@@ -553,6 +553,7 @@ fn apply(devices: &mut Devices, line: &Line) {
             name: message.name.clone(),
             values: message.values.clone(),
             target: None,
+            row: None,
         });
     }
 }

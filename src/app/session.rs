@@ -163,6 +163,11 @@ impl Session {
         };
         let plain = match &source {
             Source::Plain(path) | Source::Avatar(path) => Some((plain_name(path), path.clone())),
+            // A scene of the program has no folder: what a person names for it lies on disk.
+            Source::Builtin(_) => {
+                let named = options.args.get("splats").and_then(|path| path.as_str());
+                named.map(|path| (plain_name(Path::new(path)), PathBuf::from(path)))
+            }
             _ => None,
         };
         let turn = match &source {
@@ -702,7 +707,10 @@ impl Session {
     pub fn watched(&self) -> BTreeMap<PathBuf, Loaded> {
         let mut paths = BTreeMap::new();
         match &self.source {
-            Source::Builtin(_) => {}
+            Source::Builtin(_) => {
+                let named = self.assets.plain.iter().map(|(_, path)| path.clone());
+                paths.extend(named.map(|path| (path, Loaded::Unknown)));
+            }
             Source::Folder(folder) => {
                 paths.insert(folder.join(&self.entry), Loaded::Unknown);
                 let touched = self.files.touched().into_iter();
@@ -750,7 +758,12 @@ impl Session {
                 args.insert("file".to_owned(), json!(plain_name(path)));
                 return Ok(args.into());
             }
-            _ => return Ok(args.into()),
+            _ => {
+                if let Some((name, _)) = &self.assets.plain {
+                    args.insert("file".to_owned(), json!(name));
+                }
+                return Ok(args.into());
+            }
         };
         let asset = self
             .assets
@@ -1061,7 +1074,7 @@ struct SceneAssets {
     clips: Mutex<BTreeMap<String, (ContentHash, Arc<Clip>)>>,
     files: Arc<SceneFiles>,
     source: Source,
-    /// The viewer's file: the name that its script uses, and where it is.
+    /// The file that a person named: what its script calls it, and where it is.
     plain: Option<(String, PathBuf)>,
     level: Option<u32>,
     axes: Option<Axes>,

@@ -16,6 +16,7 @@ use super::recent::Recent;
 use super::record::Recorder;
 use super::repl::{self, Answer};
 use super::screen::{Outcome, Screen};
+use super::senses::{Met, met};
 use super::session::{CameraOptions, SceneOptions};
 use super::soundtrack::MicChoice;
 use super::stage_sound::StageSound;
@@ -436,7 +437,7 @@ impl App {
     }
 
     /// Lets the scene go on to `now`, and writes down what came in where that is asked for.
-    fn step(&mut self, seen: Option<Option<u32>>, now: Instant) {
+    fn step(&mut self, seen: Option<Option<Met>>, now: Instant) {
         let mut written = Ok(());
         if let Some(recorder) = &mut self.recorder {
             let arrivals = self.devices.take_tape();
@@ -462,7 +463,7 @@ impl App {
 
     /// The target of a click on a pixel for which no picture has answered yet: a tap may be over
     /// before one does. The CPU looks, as it does offline, unless there is too much to look through.
-    fn seen_by_click(&mut self) -> Option<Option<u32>> {
+    fn seen_by_click(&mut self) -> Option<Option<Met>> {
         let pixel = self.devices.clicked_pixel()?;
         let screen = &self.view.as_ref()?.screen;
         let frame = self.live.frame();
@@ -472,17 +473,17 @@ impl App {
             return None;
         }
         let hit = crate::reference::pick(frame, screen.size_px(), pixel);
-        Some(hit.map(|hit| hit.target))
+        Some(met(hit))
     }
 
     /// The target under the pointer, where that is known anew.
-    fn seen(&mut self) -> Option<Option<u32>> {
+    fn seen(&mut self) -> Option<Option<Met>> {
         let hit = self.view.as_mut()?.screen.take_hit();
         if self.devices.pointer_pixel().is_none() || !self.live.frame().has_targets() {
             // Nothing is asked, so nobody answers.
             return Some(None);
         }
-        hit.map(|hit| hit.map(|hit| hit.target))
+        hit.map(met)
     }
 
     /// Draws the last good frame with the overlay over it.

@@ -116,6 +116,7 @@ mod budget;
 mod console;
 mod cues;
 mod edits;
+mod effects;
 mod film;
 mod frame;
 mod keep;

@@ -1,6 +1,7 @@
 //! The `stage` table: what a scene is made of.
 
 use super::args;
+use super::effects;
 use super::probe::Probe;
 use super::sheets;
 use super::splats::{self, Builder, Cast, GENERATED_MAX};
@@ -113,6 +114,19 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>, args_json: &serde_json::Value) -
     let own = host.clone();
     let probe = move |_: &Lua, (of, options): (Value, Value)| Probe::new(&own, &of, &options);
     stage.raw_set("probe", lua.create_function(probe)?)?;
+
+    let own = host.clone();
+    let effect = move |lua: &Lua, (path, defaults): (Value, Value)| {
+        effects::load(lua, &own, &path, &defaults)
+    };
+    stage.raw_set("effect", lua.create_function(effect)?)?;
+
+    let own = host.clone();
+    let spread = move |lua: &Lua, (of, options): (Value, Value)| {
+        let handle = splats::handle(&of, "stage.spread: argument")?;
+        effects::spread(lua, &own, &handle, &options)
+    };
+    stage.raw_set("spread", lua.create_function(spread)?)?;
 
     let own = host.clone();
     let data = move |lua: &Lua, path: Value| {

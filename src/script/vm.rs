@@ -14,7 +14,8 @@ use super::quota::Quota;
 use super::splats::SharedCast;
 use super::{
     Assets, Changed, Chart, Error, LoadError, Param, ParamValue, STEP_HZ, Setup, SoundPlan, args,
-    blame, body, console, cues, keep, log, motion, plain, probe, sheets, sound, splats, stage,
+    blame, body, console, cues, effects, keep, log, motion, plain, probe, sheets, sound, splats,
+    stage,
 };
 use crate::audio::{Listener, VoiceSpec};
 use crate::camera::Camera;
@@ -78,6 +79,10 @@ pub(super) struct Host {
     pub sheets: Quota,
     /// Cells that its probes may hold.
     pub cells: Quota,
+    /// Effects that it may load.
+    pub effects: Quota,
+    /// Splats that its spreads may go over.
+    pub spreads: Quota,
     /// What the scene has said of sound.
     pub sound: RefCell<SoundPlan>,
     pub params: RefCell<Params>,
@@ -216,6 +221,8 @@ impl Vm {
             splats: splats::quota(),
             sheets: sheets::quota(),
             cells: probe::quota(),
+            effects: effects::loaded_quota(),
+            spreads: effects::spread_quota(),
             sound: RefCell::default(),
             seed: setup.seed,
             loop_s: setup.loop_s,

@@ -419,6 +419,7 @@ return {
         name: String::new(),
         values: Vec::new(),
         target: None,
+        row: None,
     };
     session.event(&clicked).expect("hears");
     assert_eq!(state(&mut session, 1.0), "bright 50");

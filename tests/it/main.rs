@@ -6,6 +6,7 @@ mod alloc;
 mod avatars;
 mod bodies;
 mod cli;
+mod effects;
 mod film;
 mod formats;
 mod given;

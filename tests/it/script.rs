@@ -336,6 +336,7 @@ fn events_and_reload_carry_plain_data() {
         name: "mouse_left".into(),
         values: vec![0.25, -0.5],
         target: None,
+        row: None,
     };
     script.event(&click).unwrap();
     let data = script.unload().unwrap();

@@ -841,6 +841,7 @@ fn an_avatar_clicks_greets_and_speaks_once_each() {
                 name: String::new(),
                 values: Vec::new(),
                 target: None,
+                row: None,
             };
             script.event(&event).expect("taken");
         }

@@ -1067,6 +1067,7 @@ fn event(kind: &str, name: &str, values: &[f64]) -> Event {
         name: name.into(),
         values: values.to_vec(),
         target: None,
+        row: None,
     }
 }
 

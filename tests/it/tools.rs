@@ -622,7 +622,7 @@ fn recorded(scene: &SceneOptions, log: &Path) -> Vec<Frame> {
             71 => devices.param("nobody", ParamValue::Flag(true)),
             _ => {}
         }
-        let seen = (k % 3 == 0).then_some((k % 20 > 4 && k % 20 < 12).then_some(0));
+        let seen = (k % 3 == 0).then_some((k % 20 > 4 && k % 20 < 12).then_some((0, k)));
         let now = zero + Duration::from_secs_f64(t_s);
         let arrivals = devices.take_tape();
         recorder
