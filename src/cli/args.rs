@@ -1,6 +1,6 @@
 //! What the command line looks like. Values are checked here, as far as that needs no file.
 
-use super::tools::{CheckArgs, NewArgs, PackArgs, TestArgs};
+use super::tools::{ApiArgs, CheckArgs, NewArgs, PackArgs, TestArgs};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use splatstage::app::offline::{Rate, Span};
 use splatstage::app::{
@@ -61,7 +61,7 @@ impl Args {
             Some(Command::Check(args)) => args.json,
             Some(Command::Test(args)) => args.json,
             Some(Command::Pack(args)) => args.json,
-            Some(Command::Play(_) | Command::Completions { .. }) | None => false,
+            Some(Command::Play(_) | Command::Api(_) | Command::Completions { .. }) | None => false,
         }
     }
 
@@ -78,6 +78,7 @@ pub enum Command {
     Check(CheckArgs),
     Test(TestArgs),
     Pack(PackArgs),
+    Api(ApiArgs),
     Render(RenderArgs),
     Trace(TraceArgs),
     Inspect(InspectArgs),

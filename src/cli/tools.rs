@@ -1,9 +1,10 @@
-//! The tools of a scene's author on the command line: `new`, `check`, `test`, `pack`.
+//! The tools of a scene's author on the command line: `new`, `check`, `test`, `pack`, `api`.
 //!
 //! Their flags, and their answers for people and programs; the work is done in `splatstage::app`.
 
 use super::args::{DrawFlags, SceneFlags};
 use super::{print_json, print_text};
+use anyhow::Context as _;
 use clap::{Args as ClapArgs, ValueEnum};
 use serde_json::{Value, json};
 use splatstage::app::check::{Finding, check};
@@ -11,6 +12,7 @@ use splatstage::app::interrupt;
 use splatstage::app::new_scene::{Template, new_scene};
 use splatstage::app::pack::pack;
 use splatstage::app::scene_test::{TestOptions, test};
+use splatstage::script::api::{Format, page};
 use std::path::PathBuf;
 
 /// Something failed, and everything about it is said already.
@@ -24,7 +26,8 @@ const PLAYED_PX: [u32; 2] = [1280, 720];
 /// Make the folder of a scene of your own: a scene that plays, a test, and what an editor needs.
 ///
 /// DIR gets `scene.luau` to begin with, `scene_test.luau`, and for editors `.luaurc`, `.vscode/settings.json`
-/// and `.luau/stage/`, the library to read and complete from. Nothing is written over.
+/// and `.luau/`: `stage/`, the library to read and complete from, and what `splatstage api` says of the rest.
+/// Nothing is written over.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   splatstage new my-walk --template walk && splatstage my-walk
@@ -126,6 +129,51 @@ pub struct PackArgs {
     pub json: bool,
     #[command(flatten)]
     pub flags: SceneFlags,
+}
+
+/// Print what scenes can use: every function, object and table, with units, ranges and defaults.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  splatstage api | less
+  splatstage api --format luau > .luau/splatstage.d.luau
+  splatstage api --format json | jq -r '.namespaces[].functions[].name'")]
+pub struct ApiArgs {
+    /// What for.
+    #[arg(long, value_enum, value_name = "NAME", default_value = "markdown")]
+    pub format: FormatName,
+    /// Write splatstage.d.luau, splatstage.lua and reference.md into this folder instead.
+    #[arg(long, value_name = "DIR", conflicts_with = "format")]
+    pub write: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum FormatName {
+    /// Definitions for luau-lsp.
+    Luau,
+    /// A stub for lua-language-server.
+    Lua,
+    /// Pages to read.
+    Markdown,
+    /// Everything, for programs.
+    Json,
+}
+
+pub fn run_api(args: &ApiArgs) -> anyhow::Result<()> {
+    let Some(folder) = &args.write else {
+        let format = match args.format {
+            FormatName::Luau => Format::Luau,
+            FormatName::Lua => Format::Lua,
+            FormatName::Markdown => Format::Markdown,
+            FormatName::Json => Format::Json,
+        };
+        return Ok(print_text(&page(format))?);
+    };
+    for (format, name) in Format::FILES {
+        let path = folder.join(name);
+        std::fs::write(&path, page(format))
+            .with_context(|| format!("{}: cannot be written", path.display()))?;
+    }
+    Ok(())
 }
 
 pub fn run_new(args: &NewArgs) -> anyhow::Result<()> {
