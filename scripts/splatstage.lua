@@ -70,6 +70,7 @@ function vector.dot(a, b) end
 ---@field tint? Colour Factor of the colour, up to 16, and of opacity (default the handle's)
 ---@field visible? boolean Whether it is drawn (default the handle's)
 ---@field pickable? boolean Whether the pointer meets it (default the handle's)
+---@field effects? (Effect|EffectUse)[] What changes its splats, one after the other; up to four (default the handle's)
 
 ---Who carries the camera.
 ---@class Walker
@@ -143,6 +144,7 @@ function vector.dot(a, b) end
 ---@field x? number The first of them
 ---@field y? number The second of them
 ---@field target? Handle The asset that it is about
+---@field splat? number The number of the splat that was met, from 1, of clicks
 
 ---How a file of splats is read.
 ---@class SplatsOptions
@@ -169,6 +171,24 @@ function vector.dot(a, b) end
 ---How fine a probe is.
 ---@class ProbeOptions
 ---@field cell? number Side of its cells (metres; 0.01 to 10; default 0.05)
+
+---How fine a spread is.
+---@class SpreadOptions
+---@field cell? number Side of its cells (metres; 0.0001 to 10000; default by the splats' sizes)
+
+---An effect, first in the table, and values for it by their names in its `struct Uniforms`: numbers, true or false, vectors, colours, lists of numbers.
+---@class EffectUse
+---@field [integer] Effect
+---@field [string] any
+
+---What a parameter can stand at. `min`, `max` and `step` are for numbers, `choices` for texts.
+---@class ParamOptions
+---@field min? number Least (default none)
+---@field max? number Largest, above `min` (default none)
+---@field step? number Values are whole multiples of it, from `min` on (above 0; default none)
+---@field unit? string As it is shown: `Hz`, `m` (default none)
+---@field help? string A sentence for who turns it (default none)
+---@field choices? string[] What a text can be, up to 64 (default any text)
 
 ---What moves generated splats.
 ---@class RigOptions
@@ -408,6 +428,7 @@ function vector.dot(a, b) end
 ---@field states? any What an avatar's file says of states
 ---@field manifest? any What an avatar's file says of itself
 ---@field asset_type? string `head`, `body` or `object`, of an avatar
+---@field effects (Effect|EffectUse)[] What changes its splats, one after the other; up to four
 ---@field pivot ("joint"|"origin") What bones turn around
 local Handle = {}
 ---The bone of this name, or nil.
@@ -436,6 +457,31 @@ function Handle:add_shape(shape) end
 ---@param edit EditOptions The solid, and what it does
 ---@return Edit edit To change it at any time
 function Handle:edit(edit) end
+
+---WGSL that changes each splat before it is drawn, of `stage.effect`.
+---@class Effect
+---@field file string The file's name
+---@field uniforms string[] Names of its values
+local Effect = {}
+
+---A wave along the splats of a handle, of `stage.spread`.
+---@class Spread
+---@field cell number Side of its cells (metres)
+---@field count number Cells with splats in them
+---@field reached number How far it was let go (metres)
+---@field done boolean Whether it has been everywhere
+local Spread = {}
+---Lets the wave begin at a splat; it may begin at several.
+---@param splat (number|vector) Its number, from 1, or a place near it in the handle's own space (whole, 1 or more)
+---@param way? number How far it has gone already (metres; 0 to 1e6; default 0)
+function Spread:begin(splat, way) end
+---Lets the wave go on to this way, no further than it has been let before.
+---@param way number Along the splats (metres; 0 to 1e6)
+function Spread:reach(way) end
+---When the wave arrives at a splat: the way to it.
+---@param splat (number|vector) Its number, from 1, or a place near it in the handle's own space (whole, 1 or more)
+---@return number? way nil where it has not arrived (metres)
+function Spread:at(splat) end
 
 ---A bone of an asset.
 ---@class Bone
@@ -595,6 +641,7 @@ function TestedScene:picture(t, options) end
 ---@field loop? number After this the pictures repeat; nil where they do not (seconds)
 ---@field aspect number Width over height of the first picture
 ---@field reduced_motion boolean The person asked for less motion
+---@field heard_only boolean Only a sound file is asked for: a scene with `ears` may leave out what is only seen
 stage = {}
 ---Loads a file of splats, or an avatar. While loading only.
 ---@param path string Relative to the scene's folder
@@ -624,6 +671,16 @@ function stage.framing(handle) end
 ---@param options? ProbeOptions How fine (default cells of 0.05 m)
 ---@return Probe probe It does not follow what moves later
 function stage.probe(splats, options) end
+---Loads an effect: WGSL that changes each splat before it is drawn, with values from Lua (`handle.effects`). While loading only.
+---@param path string A `.wgsl` of the scene, or `@stage/effects/NAME` of the library
+---@param defaults? table<string, number|boolean|vector|Colour|number[]> Values by the names of the file's `struct Uniforms` (default all 0)
+---@return Effect effect For `handle.effects`
+function stage.effect(path, defaults) end
+---A wave along a handle's splats, from a touched one on: when it arrives at each is what effects see as `arrival`. A handle has one. While loading only.
+---@param handle Handle What it goes along
+---@param options? SpreadOptions How fine (default by the splats' sizes)
+---@return Spread spread To begin it and let it go on
+function stage.spread(handle, options) end
 ---Gives generated splats bones, weights and blendshapes. While loading only.
 ---@param handle Handle Splats without a body
 ---@param spec RigOptions Bones, weights, shapes

@@ -2,7 +2,8 @@
 // Three kernels: `cull` marks survivors, `compact` lists them in order, `project` writes records.
 // The list keeps page and row order (no atomics decide a place), so equal frames give equal
 // buffers and equal pictures. CPU twin: src/reference/project.rs.
-// Joined with: shared/types, quaternion, splat_packed or splat_float, edit, footprint, tile_span, sh.
+// Joined with: shared/types, quaternion, splat_packed or splat_float, edit, footprint, tile_span, sh, and
+// plain, or effect, the effects' own texts and effected.
 
 @group(0) @binding(0) var<uniform> view: View;
 @group(0) @binding(1) var<storage, read> page: Page;
@@ -25,7 +26,7 @@ fn cull(
     }
     workgroupBarrier();
     if index < page.count {
-        if footprint(load_standing(index).splat).visible {
+        if footprint(drawn_splat(index)).visible {
             atomicOr(&group_mask[lane >> 5u], 1u << (lane & 31u));
         }
     }
@@ -90,13 +91,9 @@ fn project(@builtin(global_invocation_id) id: vec3<u32>) {
         return;
     }
     let index = project_visible[place];
-    let standing = load_standing(index);
-    let splat = standing.splat;
-    let f = footprint(splat);
-    // Coefficients turn with the bones, so it is the line of sight that is turned back.
-    let direction = turned_back(standing.turn, normalize(splat.mean - page.eye_local));
-    let colour = max(splat_colour(index, splat.dc, direction), vec3<f32>(0.0))
-        * page.tint.rgb * standing.tint;
+    let splat = drawn(index);
+    let f = footprint(splat.splat);
+    let colour = splat.colour * page.tint.rgb;
     record_shape[place] = vec4<f32>(f.mean_px, f.depth_m, f.opacity);
     record_form[place] = vec4<f32>(f.l, bitcast<f32>(tile_total(f)));
     record_colour[place] = vec4<f32>(colour, bitcast<f32>(index));

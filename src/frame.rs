@@ -5,6 +5,8 @@
 //! random: two equal frames give equal pictures on one renderer.
 
 use crate::camera::Camera;
+use crate::effect::EffectUse;
+use crate::effect::spread::Arrivals;
 use crate::film::Film;
 use crate::scene::{Edit, Placement, Pose, Splats};
 use glam::{Vec2, Vec3};
@@ -73,6 +75,10 @@ pub struct SplatDraw {
     pub pose: Option<Arc<Pose>>,
     /// Shapes that fade, tint or push splats; at most [`crate::scene::edit::EDITS_MAX`].
     pub edits: Vec<Edit>,
+    /// What changes each splat after that, in order; at most [`crate::effect::EFFECTS_MAX`].
+    pub effects: Vec<EffectUse>,
+    /// How far each splat is from where it was touched, for effects that ask.
+    pub arrivals: Option<Arrivals>,
     /// Who is told that the pointer is over these splats: a number of the script's own choosing.
     /// `None` where nobody asks.
     pub target: Option<u32>,
@@ -88,6 +94,8 @@ impl SplatDraw {
             tint: [1.0; 4],
             pose: None,
             edits: Vec::new(),
+            effects: Vec::new(),
+            arrivals: None,
             target: None,
         }
     }
@@ -237,4 +245,6 @@ pub struct Event {
     pub values: Vec<f64>,
     /// The [`SplatDraw::target`] that it is about.
     pub target: Option<u32>,
+    /// The splat of it that was met, for clicks: its row, from 0.
+    pub row: Option<u32>,
 }

@@ -88,6 +88,7 @@
 pub mod app;
 pub mod audio;
 pub mod camera;
+pub mod effect;
 pub mod film;
 pub mod formats;
 pub mod frame;

@@ -35,3 +35,10 @@ fn splat_colour(index: u32, dc: vec3<f32>, d: vec3<f32>) -> vec3<f32> {
         - 0.5900435899266435 * x * (xx - 3.0 * yy) * load_sh(index, degree, 14u);
     return colour;
 }
+
+// The colour of a splat as it stands, from where it is seen, before the handle's tint.
+fn seen_colour(index: u32, standing: Standing) -> vec3<f32> {
+    // Coefficients turn with the bones, so it is the line of sight that is turned back.
+    let direction = turned_back(standing.turn, normalize(standing.splat.mean - page.eye_local));
+    return max(splat_colour(index, standing.splat.dc, direction), vec3<f32>(0.0)) * standing.tint;
+}

@@ -45,6 +45,18 @@ struct Edit {
 
 const EDITS_MAX: u32 = 16u;
 
+// One of a draw's effects: what Lua says of it.
+struct PageEffect {
+    // Floats of its uniforms, one after the other.
+    values: array<vec4<f32>, 8>,
+    t_s: f32,
+    unused_a: f32,
+    unused_b: f32,
+    unused_c: f32,
+}
+
+const EFFECTS_MAX: u32 = 4u;
+
 // One page of one draw. A draw whose splats exceed a binding is split over pages.
 struct Page {
     // Rotation only; `p_view = scale * view_from_local * (p_local - eye_local)`.
@@ -66,6 +78,12 @@ struct Page {
     draw: u32,
     first_row: u32,
     edits: array<Edit, EDITS_MAX>,
+    // World from the splats' space, for effects.
+    world_rotation: vec4<f32>,
+    world_translation: vec3<f32>,
+    // 1 when there are arrivals of a spread.
+    has_arrivals: u32,
+    effects: array<PageEffect, EFFECTS_MAX>,
 }
 
 // A splat as it was loaded, activated.

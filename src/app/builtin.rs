@@ -1,5 +1,5 @@
-//! The scenes that are part of the program: `@avatar`, `@alley`, `@hello`, `@room`,
-//! `@viewer`.
+//! The scenes that are part of the program: `@avatar`, `@alley`, `@burn`, `@effects`, `@hello`,
+//! `@room`, `@viewer`.
 //!
 //! They are the files under `scenes/`, embedded, and generate their splats, so that nothing has to
 //! be downloaded. `splatstage scenes/hello` plays the same scene from disk with reloading.
@@ -29,6 +29,17 @@ pub const BUILTINS: &[Builtin] = &[
                 include_bytes!("../../scenes/alley/sounds.luau"),
             ),
         ],
+    ),
+    (
+        "burn",
+        &[("scene.luau", include_bytes!("../../scenes/burn/scene.luau"))],
+    ),
+    (
+        "effects",
+        &[(
+            "scene.luau",
+            include_bytes!("../../scenes/effects/scene.luau"),
+        )],
     ),
     (
         "room",

@@ -181,6 +181,7 @@ fn visit(targets: &BTreeSet<u32>) -> Vec<Event> {
             vec![0.0, 0.0]
         },
         target,
+        row: target.filter(|_| kind.ends_with("click")).map(|_| 0),
     };
     let mut events = vec![event("pointer_enter", "", None)];
     for target in targets.iter().map(|t| Some(*t)).chain([None]) {

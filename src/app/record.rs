@@ -7,6 +7,7 @@
 
 use super::input::Arrival;
 use super::replay::{Line, Tick};
+use super::senses::Met;
 use anyhow::Context as _;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -22,8 +23,9 @@ pub struct Recorder {
     version: u64,
     /// The tick that is under way.
     tick: Option<Tick>,
-    /// What was last seen under the pointer.
-    seen: Option<u32>,
+    /// What was last seen under the pointer, and what the log says of it.
+    seen: Option<Met>,
+    written: Option<Met>,
     has_written: bool,
 }
 
@@ -42,6 +44,7 @@ impl Recorder {
             version: 1,
             tick: None,
             seen: None,
+            written: None,
             has_written: false,
         })
     }
@@ -54,21 +57,28 @@ impl Recorder {
     pub fn arrived(
         &mut self,
         arrivals: Vec<Arrival>,
-        seen: Option<Option<u32>>,
+        seen: Option<Option<Met>>,
         now_s: f64,
         hears: bool,
     ) -> anyhow::Result<()> {
-        let is_news = seen.is_some_and(|target| target != self.seen);
         self.seen = seen.unwrap_or(self.seen);
+        // Which splat it is matters to clicks only.
+        let target = |met: Option<Met>| met.map(|(target, _)| target);
+        let is_news = target(self.seen) != target(self.written)
+            || (self.seen != self.written && !arrivals.is_empty());
+        if is_news {
+            self.written = self.seen;
+        }
         let is_quiet = arrivals.is_empty() && !is_news;
         for arrival in arrivals {
             self.write(&Line::of(self.t_s, arrival))?;
         }
         self.tick = Some(Tick {
             now: now_s,
-            seen: seen.filter(|_| is_news),
+            seen: is_news.then_some(self.seen),
             unheard: !hears,
             left_out: Vec::new(),
+            loaded: None,
         });
         // Nothing new: a line only where steps are left out.
         self.has_written = !is_quiet;
@@ -76,7 +86,8 @@ impl Recorder {
     }
 
     /// The window has stepped to scene time `t_s` (`None`: there was no picture), without the steps
-    /// `left_out`, by the `version` of the scene, counted from 1.
+    /// `left_out`, by the `version` of the scene, counted from 1. `loaded_s` is the scene time at which a
+    /// parameter has made it load anew.
     ///
     /// # Errors
     /// The disk is full.
@@ -84,11 +95,19 @@ impl Recorder {
         &mut self,
         t_s: Option<f64>,
         left_out: &[Range<u64>],
+        loaded_s: Option<f64>,
         version: u64,
     ) -> anyhow::Result<()> {
+        // A load that a parameter has caused is repeated by the log.
+        let is_saved_anew = version > self.version && loaded_s.is_none();
         if let Some(mut tick) = self.tick.take()
-            && (self.has_written || !left_out.is_empty())
+            && (self.has_written || !left_out.is_empty() || loaded_s.is_some())
         {
+            tick.loaded = loaded_s;
+            if loaded_s.is_some() {
+                // The window forgets it too, and takes it for news the next time.
+                self.seen = None;
+            }
             tick.left_out = left_out.iter().map(|r| [r.start, r.end]).collect();
             let line = Line {
                 t: self.t_s,
@@ -100,11 +119,20 @@ impl Recorder {
         }
         if version > self.version {
             self.version = version;
+        }
+        if is_saved_anew {
             writeln!(self.out, "# loaded anew at {} s", self.t_s).with_context(|| self.failed())?;
         }
         // Time in a log never falls.
         self.t_s = t_s.map_or(self.t_s, |t_s| t_s.max(self.t_s));
         Ok(())
+    }
+
+    /// Writes something down that the log does not repeat.
+    pub fn comment(&mut self, text: &str) {
+        let text = text.replace(['\n', '\r'], " ");
+        // A disk that is full is said by the next line.
+        let _ = writeln!(self.out, "# {text}");
     }
 
     fn write(&mut self, line: &Line) -> anyhow::Result<()> {

@@ -3,12 +3,12 @@
 //! A log is text, one JSON object a line: `t` (seconds, never falling) and any of `pointer` ([x, y],
 //! -1 to 1, y up, or null when it leaves), `press` and `release` (`mouse_left`, `touch`, ...), `key`
 //! (struck once), `wheel` (notches), `stick` ([x, y]), `gyro` ([x, y, z] degrees, or null), `message`
-//! ({name, values}). Empty lines and lines that start with `#` are skipped.
+//! ({name, values}), `param` ({name, value}). Empty lines and lines that start with `#` are skipped.
 //!
 //! What `play --record` writes ([`super::record`]) says more, so that it comes in exactly as it did: `size`
 //! ([width, height], px), `enter`, `jump`, `hold` and `let_go` (keys and pads), `let_go_all`, and `tick`: here
 //! the window looked at all of the lines before, at `now` (s by its own clock), when `seen` (a target's
-//! number or null) was under the pointer; `left_out` are ranges of steps ([first, end]) for which it had no
+//! number and the row of its splat, or null) was under the pointer; `left_out` are ranges of steps ([first, end]) for which it had no
 //! time. A log with ticks is not looked at by itself.
 //!
 //! A [`Player`] runs a scene under such a log. What the pointer is over is worked out by the CPU
@@ -16,10 +16,11 @@
 //! how many pictures are asked for.
 
 use super::input::{Arrival, Devices, TOUCH};
-use super::senses::Senses;
+use super::senses::{Met, Senses, met};
 use super::session::Session;
 use crate::audio::{Listener, VoiceSpec};
 use crate::frame::{Cue, Event, Frame, Input};
+use crate::script::{Changed, ParamValue};
 use crate::{reference, script};
 use anyhow::{Context as _, bail};
 use glam::{DVec2, Vec2, Vec3};
@@ -74,7 +75,16 @@ pub(super) struct Line {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Message>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub param: Option<SetParam>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick: Option<Tick>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SetParam {
+    name: String,
+    value: ParamValue,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -97,13 +107,16 @@ pub(super) struct Tick {
         deserialize_with = "given",
         skip_serializing_if = "Option::is_none"
     )]
-    pub seen: Option<Option<u32>>,
+    pub seen: Option<Option<Met>>,
     /// No script was there to hear of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unheard: bool,
     /// Steps that were not run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<[u64; 2]>,
+    /// The scene was loaded anew for a parameter, at this scene time, seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loaded: Option<f64>,
 }
 
 impl Line {
@@ -127,6 +140,7 @@ impl Line {
             Arrival::Stick(at) => line.stick = Some(at),
             Arrival::Gyro(turn_deg) => line.gyro = Some(turn_deg),
             Arrival::Message(name, values) => line.message = Some(Message { name, values }),
+            Arrival::Param(name, value) => line.param = Some(SetParam { name, value }),
         }
         line
     }
@@ -380,6 +394,10 @@ impl Player {
                 // A tap may end before the next look.
                 self.look(line.t)?;
             }
+            if self.set_params()? {
+                let input = self.devices.input().clone();
+                self.session.reload(line.t, &input)?;
+            }
             let events = self.devices.take_events();
             self.tell(events, line.t)?;
         }
@@ -401,14 +419,24 @@ impl Player {
             let Some(tick) = line.tick else { continue };
             self.is_in_tick = false;
             let mut events = match tick.seen {
-                Some(target) => {
+                Some(met) => {
                     let pointer = self.devices.input().pointer.as_dvec2().to_array();
-                    self.senses.see(target, pointer)
+                    self.senses.see(met, pointer)
                 }
                 None => Vec::new(),
             };
             events.extend(self.senses.complete(self.devices.take_events(), tick.now));
             self.devices.over(self.senses.over());
+            let loads = self.set_params()?;
+            if let (true, Some(loaded_s)) = (loads, tick.loaded) {
+                let input = self.devices.input().clone();
+                match self.session.reload(loaded_s, &input) {
+                    // A new version has not been told what the pointer is over.
+                    Ok(_) => self.senses = Senses::default(),
+                    // The former version played on, here as there.
+                    Err(error) => tracing::warn!("{error}"),
+                }
+            }
             if tick.unheard {
                 self.devices.step_done();
                 continue;
@@ -423,6 +451,19 @@ impl Player {
         Ok(())
     }
 
+    /// Hands on the parameters that came in; true where one of them takes a load.
+    fn set_params(&mut self) -> Result<bool, script::Error> {
+        let mut loads = false;
+        for (name, value) in self.devices.take_params() {
+            match self.session.set_param(&name, &value) {
+                Ok(changed) => loads |= changed == Changed::ByLoading,
+                // In a window that is a line of its own, and the scene plays on.
+                Err(why) => tracing::warn!("{why}"),
+            }
+        }
+        Ok(loads)
+    }
+
     fn look(&mut self, t_s: f64) -> Result<(), script::Error> {
         let Some(pixel) = self.devices.pointer_pixel() else {
             return self.saw(None);
@@ -434,13 +475,13 @@ impl Player {
         } else {
             None
         };
-        self.saw(hit.map(|hit| hit.target))
+        self.saw(met(hit))
     }
 
-    fn saw(&mut self, target: Option<u32>) -> Result<(), script::Error> {
+    fn saw(&mut self, met: Option<Met>) -> Result<(), script::Error> {
         let pointer = self.devices.input().pointer.as_dvec2().to_array();
-        self.devices.over(target);
-        let events = self.senses.see(target, pointer);
+        self.devices.over(met.map(|(target, _)| target));
+        let events = self.senses.see(met, pointer);
         events
             .iter()
             .try_for_each(|event| self.session.event(event))
@@ -503,12 +544,16 @@ fn apply(devices: &mut Devices, line: &Line) {
     if let Some(gyro) = line.gyro {
         devices.gyro(gyro.map(Vec3::from));
     }
+    if let Some(SetParam { name, value }) = &line.param {
+        devices.param(name, value.clone());
+    }
     if let Some(message) = &line.message {
         devices.message(Event {
             kind: "message".to_owned(),
             name: message.name.clone(),
             values: message.values.clone(),
             target: None,
+            row: None,
         });
     }
 }

@@ -457,12 +457,17 @@ fn data(found: &Survey, scan: Value, report: &Value) -> Value {
             })
         })
         .collect();
-    let side = |k: usize| -> Vec<Value> {
-        let walls = found.walls_m.iter();
-        walls
-            .map(|w| w[k].map_or(Value::Null, |m| json!(round(f64::from(m)))))
-            .collect()
+    let metres = |m: Option<f32>| m.map_or(Value::Null, |m| json!(round(f64::from(m))));
+    let sides = |k: usize, of: &dyn Fn(&survey::walls::Side) -> Value| -> Vec<Value> {
+        found.walls.sides.iter().map(|side| of(&side[k])).collect()
     };
+    let plan = |p: glam::Vec2| p.to_array().map(|c| round(f64::from(c)));
+    let pieces: Vec<Value> = found
+        .walls
+        .pieces
+        .iter()
+        .map(|piece| json!({ "from": plan(piece.from), "to": plan(piece.to) }))
+        .collect();
     let route: Vec<[f64; 3]> = found.route.points.iter().map(|p| rounded(*p)).collect();
     let heights: Vec<f64> = found
         .heights_m
@@ -478,8 +483,13 @@ fn data(found: &Survey, scan: Value, report: &Value) -> Value {
         "clearance_m": round(f64::from(found.route.clearance_m)),
         "walls": {
             "every_m": survey::WALLS_EVERY_M,
-            "left_m": side(0),
-            "right_m": side(1),
+            "left_m": sides(0, &|side| metres(side.wall_m)),
+            "right_m": sides(1, &|side| metres(side.wall_m)),
+            "left_is": sides(0, &|side| json!(side.kind.name())),
+            "right_is": sides(1, &|side| json!(side.kind.name())),
+            "left_free_m": sides(0, &|side| metres(side.free_m)),
+            "right_free_m": sides(1, &|side| metres(side.free_m)),
+            "pieces_xz": pieces,
         },
         "report": report,
     })

@@ -206,6 +206,11 @@ impl Deform {
         &self.slots[slot].pages[page].read
     }
 
+    /// Posed splats of one page of a slot.
+    pub fn posed_page(&self, slot: usize, page: usize) -> &wgpu::Buffer {
+        &self.slots[slot].pages[page].posed
+    }
+
     /// Posed buffers of a slot with their rows, for tests.
     pub fn posed(&self, slot: usize) -> impl Iterator<Item = (&wgpu::Buffer, u32)> {
         self.slots[slot].pages.iter().map(|p| (&p.posed, p.count))

@@ -5,6 +5,7 @@
 //! give equal records in an equal order whatever the adapter's timing.
 
 use super::deform::Deform;
+use super::effects::{Effects, ProjectPipelines};
 use super::layouts::{Kind, bind, compute, layout, words_buffer};
 use super::pick::{self, Pick};
 use super::residency::Residency;
@@ -13,6 +14,7 @@ use super::sort::Sorter;
 use super::timing::{Counters, Timing};
 use super::uniforms::{GROUP, Page, View};
 use super::{Context, Error, Packing};
+use crate::effect::EFFECTS_MAX;
 use crate::frame::Frame;
 use wgpu::BufferUsages as Usage;
 
@@ -60,22 +62,22 @@ struct Groups {
     arguments: wgpu::Buffer,
 }
 
-struct Layouts {
-    uniforms: wgpu::BindGroupLayout,
-    cull: wgpu::BindGroupLayout,
+/// Bind group layouts of the stages.
+pub struct Layouts {
+    pub uniforms: wgpu::BindGroupLayout,
+    pub cull: wgpu::BindGroupLayout,
     scan_view: wgpu::BindGroupLayout,
     scan: wgpu::BindGroupLayout,
-    compact: wgpu::BindGroupLayout,
-    project: wgpu::BindGroupLayout,
+    pub compact: wgpu::BindGroupLayout,
+    pub project: wgpu::BindGroupLayout,
 }
 
 struct Pipelines {
     deform: wgpu::ComputePipeline,
-    cull: wgpu::ComputePipeline,
     scan: wgpu::ComputePipeline,
-    compact: wgpu::ComputePipeline,
-    project: wgpu::ComputePipeline,
     pick: wgpu::ComputePipeline,
+    /// Of draws without effects.
+    plain: ProjectPipelines,
 }
 
 struct Bindings {
@@ -93,6 +95,7 @@ pub struct Front {
     pipelines: Pipelines,
     sorter: Sorter,
     pub deform: Deform,
+    pub effects: Effects,
     pub pick: Pick,
     groups: Groups,
     /// Records of the last frame.
@@ -109,6 +112,8 @@ pub struct Plan {
     pages: Vec<Page>,
     /// Draw, page number and slot of the deform stage of each entry of `pages`.
     places: Vec<Place>,
+    /// Group 1 of each entry of `pages` that has arrivals.
+    arrivals: Vec<Option<wgpu::BindGroup>>,
     /// Splats of all draws.
     pub count: u64,
 }
@@ -122,6 +127,8 @@ pub struct Place {
     pub page: usize,
     /// Slot in [`Deform`] where it is posed.
     pub slot: Option<usize>,
+    /// Number of its pipelines in [`Effects`] where it has effects.
+    pub variant: Option<usize>,
 }
 
 impl Plan {
@@ -200,6 +207,7 @@ impl Front {
             pipelines,
             sorter,
             deform,
+            effects: Effects::default(),
             pick,
             groups,
             records,
@@ -235,21 +243,24 @@ impl Front {
     /// Takes pipelines made by [`Front::rebuilt_pipelines`].
     pub fn set_pipelines(&mut self, pipelines: FrontPipelines) {
         self.pipelines = pipelines.0;
+        self.effects.forget_pipelines();
     }
 
-    /// Uploads what is not resident yet and lays out pages and workgroups.
+    /// Uploads what is not resident yet, builds pipelines of effects that are new, and lays out pages and
+    /// workgroups.
     ///
     /// # Errors
-    /// The device ran out of memory.
+    /// The device ran out of memory; an effect that does not build.
     pub fn plan(
         &mut self,
         context: &Context,
+        (shaders, packing): (&ShaderSource, Packing),
         residency: &mut Residency,
         frame: &Frame,
         size_px: [u32; 2],
     ) -> Result<Plan, Error> {
         let mut view = View::new(&frame.camera, size_px);
-        let (mut pages, mut places) = (Vec::new(), Vec::new());
+        let (mut pages, mut places, mut arrivals) = (Vec::new(), Vec::new(), Vec::new());
         let mut count = 0;
         self.deform.begin();
         for (draw_index, draw) in frame.draws.iter().enumerate() {
@@ -263,6 +274,15 @@ impl Front {
                 }
                 None => None,
             };
+            let effects = &draw.effects[..draw.effects.len().min(EFFECTS_MAX)];
+            let layouts = &self.layouts;
+            let variant = self
+                .effects
+                .prepare(context, shaders, packing, residency, layouts, effects)?;
+            let sent = draw.arrivals.as_ref().map(|arrivals| {
+                let rows: Vec<u32> = resident.iter().map(|page| page.count).collect();
+                self.effects.send(context, arrivals, &rows)
+            });
             let mut first_row = 0;
             for (page_index, page) in resident.iter().enumerate() {
                 let draw = (draw_index, draw);
@@ -272,7 +292,13 @@ impl Front {
                     draw: draw_index,
                     page: page_index,
                     slot,
+                    variant,
                 });
+                arrivals.push(sent.map(|sent| {
+                    let posed = slot.map(|slot| self.deform.posed_page(slot, page_index));
+                    let own = self.effects.arrivals(sent, page_index);
+                    residency.bind_arrivals(&context.device, page, posed, own)
+                }));
                 first_row += rows;
                 view.group_count += rows.div_ceil(GROUP);
                 count += u64::from(rows);
@@ -283,6 +309,7 @@ impl Front {
             view,
             pages,
             places,
+            arrivals,
             count,
         })
     }
@@ -453,7 +480,6 @@ impl Front {
             .write_buffer(&self.groups.ranges, 0, bytemuck::cast_slice(&ranges));
         {
             let mut pass = encoder.begin_compute_pass(&pass_named("cull"));
-            pass.set_pipeline(&self.pipelines.cull);
             pass.set_bind_group(2, &self.bindings.cull, &[]);
             self.each_page(
                 context,
@@ -461,7 +487,8 @@ impl Front {
                 frame,
                 plan,
                 &mut pass,
-                |pass, page, _| {
+                |pass, page, index| {
+                    pass.set_pipeline(&self.project_pipelines(plan, index).cull);
                     pass.dispatch_workgroups(page.count.div_ceil(GROUP), 1, 1);
                 },
             )?;
@@ -553,7 +580,7 @@ impl Front {
         encoder: &mut wgpu::CommandEncoder,
     ) -> Result<(), Error> {
         let mut pass = encoder.begin_compute_pass(&pass_named("project"));
-        pass.set_pipeline(&self.pipelines.compact);
+        pass.set_pipeline(&self.pipelines.plain.compact);
         pass.set_bind_group(2, &self.bindings.compact, &[]);
         self.each_page(
             context,
@@ -565,7 +592,6 @@ impl Front {
                 pass.dispatch_workgroups(page.count.div_ceil(GROUP), 1, 1);
             },
         )?;
-        pass.set_pipeline(&self.pipelines.project);
         pass.set_bind_group(2, &self.bindings.project, &[]);
         self.each_page(
             context,
@@ -575,9 +601,17 @@ impl Front {
             &mut pass,
             |pass, _, index| {
                 let at = (PAGE_ARGUMENTS + index * 3) * 4;
+                pass.set_pipeline(&self.project_pipelines(plan, index).project);
                 pass.dispatch_workgroups_indirect(&self.groups.arguments, at);
             },
         )
+    }
+
+    fn project_pipelines(&self, plan: &Plan, index: u64) -> &ProjectPipelines {
+        match plan.places[index as usize].variant {
+            Some(variant) => self.effects.pipelines(variant),
+            None => &self.pipelines.plain,
+        }
     }
 
     fn each_page(
@@ -591,9 +625,10 @@ impl Front {
     ) -> Result<(), Error> {
         for (index, (page, place)) in (0..).zip(plan.pages.iter().zip(&plan.places)) {
             let pages = residency.pages(context, &frame.draws[place.draw].splats)?;
-            let splats = match place.slot {
-                Some(slot) => self.deform.bindings(slot, place.page),
-                None => &pages[place.page].bindings,
+            let splats = match (&plan.arrivals[index as usize], place.slot) {
+                (Some(bindings), _) => bindings,
+                (None, Some(slot)) => self.deform.bindings(slot, place.page),
+                (None, None) => &pages[place.page].bindings,
             };
             let offset = (UNIFORM_STRIDE * (index + 1)) as u32;
             pass.set_bind_group(0, &self.bindings.uniforms, &[offset]);
@@ -639,35 +674,11 @@ impl Pipelines {
         layouts: &Layouts,
         (deform, pick): (&Deform, &Pick),
     ) -> Result<Self, Error> {
-        let project = shaders.module(
-            device,
-            "project",
-            &[
-                "shared/types.wgsl",
-                "shared/quaternion.wgsl",
-                splat_shader(packing),
-                "shared/edit.wgsl",
-                "shared/footprint.wgsl",
-                "shared/tile_span.wgsl",
-                "shared/sh.wgsl",
-                "project.wgsl",
-            ],
-        )?;
         let scan = shaders.module(device, "scan", &["shared/types.wgsl", "scan.wgsl"])?;
-        let over_pages = |entry, own| {
-            compute(
-                device,
-                &project,
-                entry,
-                &[&layouts.uniforms, &residency.layout, own],
-            )
-        };
         Ok(Self {
             deform: deform.pipeline(device, shaders, packing, residency)?,
             pick: pick.pipeline(device, shaders, &layouts.uniforms, &residency.layout)?,
-            cull: over_pages("cull", &layouts.cull),
-            compact: over_pages("compact", &layouts.compact),
-            project: over_pages("project", &layouts.project),
+            plain: ProjectPipelines::new(device, shaders, packing, residency, layouts, &[])?,
             scan: compute(
                 device,
                 &scan,

@@ -1,6 +1,6 @@
 //! The only place that knows wgpu: frames in, pictures out.
 //!
-//! Stages: [`front`] ([`deform`], cull, scan, compact, project, sort), [`raster`] (tiles or quads),
+//! Stages: [`front`] ([`deform`], [`effects`], cull, scan, compact, project, sort), [`raster`] (tiles or quads),
 //! [`compose`], and [`pick`] where somebody asks what is under a pixel.
 //! Each has a readable twin in [`crate::reference`] that tests compare it with. Splats are 32 bytes
 //! here plus 12, 28 or 48 bytes of SH at degree 1, 2, 3 (see [`pack`]); buffers are split below the
@@ -10,6 +10,7 @@
 mod compose;
 mod context;
 mod deform;
+mod effects;
 mod film;
 mod front;
 mod layouts;
@@ -388,7 +389,13 @@ impl Renderer {
         // Earlier questions are not answered here, and this frame's survivors have to fit.
         self.front.pick.take(context, self.pictures, true)?;
         self.draw_until_it_fits(context, frame, size, None, false)?;
-        let mut plan = self.front.plan(context, &mut self.residency, frame, size)?;
+        let mut plan = self.front.plan(
+            context,
+            (&self.settings.shaders, self.settings.packing),
+            &mut self.residency,
+            frame,
+            size,
+        )?;
         let mut found = Vec::with_capacity(pixels.len());
         for at in pixels {
             // The list grows once where it was too short.
@@ -423,7 +430,13 @@ impl Renderer {
     ) -> Result<Vec<Vec<(Vec3, Quat)>>, Error> {
         let size = [16, 16];
         self.draw_until_it_fits(context, frame, size, None, false)?;
-        let plan = self.front.plan(context, &mut self.residency, frame, size)?;
+        let plan = self.front.plan(
+            context,
+            (&self.settings.shaders, self.settings.packing),
+            &mut self.residency,
+            frame,
+            size,
+        )?;
         let mut draws = Vec::new();
         for slot in plan.places().iter().filter(|p| p.page == 0) {
             let Some(slot) = slot.slot else { continue };
@@ -446,6 +459,7 @@ impl Renderer {
     pub fn release_unused(&mut self) {
         self.residency.release_unused();
         self.front.deform.release_unused();
+        self.front.effects.release_unused();
     }
 
     fn draw_until_it_fits(
@@ -539,9 +553,13 @@ impl Renderer {
             let depth = self.settings.depth;
             self.target = Some(Target::new(context, self.method, drawn_px, depth));
         }
-        let mut plan = self
-            .front
-            .plan(context, &mut self.residency, drawn, drawn_px)?;
+        let mut plan = self.front.plan(
+            context,
+            (&self.settings.shaders, self.settings.packing),
+            &mut self.residency,
+            drawn,
+            drawn_px,
+        )?;
         self.stats.count = plan.count;
         self.front
             .grow_records(context, &plan, self.wanted.visible_total)?;

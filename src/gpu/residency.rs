@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 
 /// One page: as many splats as one binding holds.
 pub struct PageBuffers {
-    /// Splats, SH and no pose, bound as group 1 of the front end.
+    /// Splats, SH, no pose and no arrivals, bound as group 1 of the front end.
     pub bindings: wgpu::BindGroup,
     splats: wgpu::Buffer,
     sh: wgpu::Buffer,
@@ -30,8 +30,8 @@ pub struct Residency {
     /// Layout of group 1 of the front end.
     pub layout: wgpu::BindGroupLayout,
     residents: Vec<Resident>,
-    /// Stands where a posed draw has its posed splats.
-    no_pose: wgpu::Buffer,
+    /// Stands where a posed draw has its posed splats, and one with a spread its arrivals.
+    nothing: wgpu::Buffer,
 }
 
 /// Splats packed and sent at a time: 8 MiB, so that staging memory stays small beside the scene.
@@ -48,10 +48,10 @@ impl Residency {
                 device,
                 "page",
                 wgpu::ShaderStages::COMPUTE,
-                &[Kind::Read, Kind::Read, Kind::Read],
+                &[Kind::Read, Kind::Read, Kind::Read, Kind::Read],
             ),
             residents: Vec::new(),
-            no_pose: words_buffer(device, "no pose", 8, wgpu::BufferUsages::empty()),
+            nothing: words_buffer(device, "nothing", 8, wgpu::BufferUsages::empty()),
         }
     }
 
@@ -97,17 +97,23 @@ impl Residency {
         page: &PageBuffers,
         posed: &wgpu::Buffer,
     ) -> wgpu::BindGroup {
-        self.bind_page(device, &page.splats, &page.sh, posed)
+        self.bind_page(device, [&page.splats, &page.sh, posed, &self.nothing])
     }
 
-    fn bind_page(
+    /// Group 1 of the front end for a page whose arrivals lie in `arrivals`, and its posed splats in
+    /// `posed` where there is a pose.
+    pub fn bind_arrivals(
         &self,
         device: &wgpu::Device,
-        splats: &wgpu::Buffer,
-        sh: &wgpu::Buffer,
-        posed: &wgpu::Buffer,
+        page: &PageBuffers,
+        posed: Option<&wgpu::Buffer>,
+        arrivals: &wgpu::Buffer,
     ) -> wgpu::BindGroup {
-        let buffers = [splats, sh, posed];
+        let posed = posed.unwrap_or(&self.nothing);
+        self.bind_page(device, [&page.splats, &page.sh, posed, arrivals])
+    }
+
+    fn bind_page(&self, device: &wgpu::Device, buffers: [&wgpu::Buffer; 4]) -> wgpu::BindGroup {
         bind(
             device,
             &self.layout,
@@ -176,7 +182,7 @@ impl Residency {
                 }
             }
             pages.push(PageBuffers {
-                bindings: self.bind_page(device, &buffer, &sh, &self.no_pose),
+                bindings: self.bind_page(device, [&buffer, &sh, &self.nothing, &self.nothing]),
                 splats: buffer,
                 sh,
                 count: count as u32,

@@ -4,6 +4,7 @@
 //! errors are mapped back to file and line of the part they are in.
 
 use super::Error;
+use crate::effect::Effect;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,6 +26,9 @@ embedded![
     "shared/sh.wgsl",
     "shared/quaternion.wgsl",
     "shared/edit.wgsl",
+    "shared/plain.wgsl",
+    "shared/effect.wgsl",
+    "shared/effected.wgsl",
     "deform.wgsl",
     "project.wgsl",
     "scan.wgsl",
@@ -113,59 +117,105 @@ impl ShaderSource {
         label: &str,
         parts: &[&str],
     ) -> Result<wgpu::ShaderModule, Error> {
-        let mut joined = String::new();
-        // First line (from 1) of each part in the joined text, with the part's name.
-        let mut starts: Vec<(u32, &str)> = Vec::new();
+        let mut texts = Vec::with_capacity(parts.len());
         for part in parts {
-            let first = u32::try_from(joined.lines().count()).unwrap_or(u32::MAX) + 1;
-            let (name, text) = if part.contains('\n') {
-                ("generated declarations", *part)
+            texts.push(if part.contains('\n') {
+                Part {
+                    file: "generated declarations".to_owned(),
+                    text: Cow::Borrowed(*part),
+                    place: None,
+                }
             } else {
-                let text = self.text(part).ok_or_else(|| Error::Shader {
-                    message: format!("{part}:1: there is no such shader file"),
-                })?;
-                (*part, text)
-            };
-            starts.push((first, name));
-            joined.push_str(text);
-            if !joined.ends_with('\n') {
-                joined.push('\n');
-            }
+                self.part(part)?
+            });
         }
-        let scope = device.push_error_scope(wgpu::ErrorFilter::Validation);
-        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-            label: Some(label),
-            source: wgpu::ShaderSource::Wgsl(Cow::Owned(joined)),
-        });
-        let failure = pollster::block_on(scope.pop());
-        let Some(failure) = failure else {
-            return Ok(module);
-        };
-        let info = pollster::block_on(module.get_compilation_info());
-        let message = info
-            .messages
-            .iter()
-            .find(|m| m.message_type == wgpu::CompilationMessageType::Error)
-            .map_or_else(
-                || format!("{label}: {failure}"),
-                |m| {
-                    let line = m.location.map_or(1, |l| l.line_number);
-                    let (first, name) = starts
-                        .iter()
-                        .rev()
-                        .find(|(first, _)| *first <= line)
-                        .copied()
-                        .unwrap_or((1, label));
-                    let file = if self.overrides.contains_key(name) {
-                        format!("{}/{name}", self.folder)
-                    } else {
-                        format!("shaders/{name}")
-                    };
-                    format!("{file}:{}: {}", line - first + 1, one_line(&m.message))
-                },
-            );
-        Err(Error::Shader { message })
+        module_of(device, label, &texts)
     }
+
+    /// A file of the product, as a part of a module.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub(super) fn part(&self, name: &str) -> Result<Part<'_>, Error> {
+        let text = self.text(name).ok_or_else(|| Error::Shader {
+            message: format!("{name}:1: there is no such shader file"),
+        })?;
+        let file = if self.overrides.contains_key(name) {
+            format!("{}/{name}", self.folder)
+        } else {
+            format!("shaders/{name}")
+        };
+        Ok(Part {
+            file,
+            text: Cow::Borrowed(text),
+            place: None,
+        })
+    }
+}
+
+/// A piece of a module's text.
+pub(super) struct Part<'t> {
+    /// How messages name it.
+    pub file: String,
+    /// WGSL.
+    pub text: Cow<'t, str>,
+    /// Number of the effect that it is the text of.
+    pub place: Option<usize>,
+}
+
+/// Builds the module that joins `parts`.
+///
+/// # Errors
+/// [`Error::Shader`] with `file:line:` of the part that does not validate.
+pub(super) fn module_of(
+    device: &wgpu::Device,
+    label: &str,
+    parts: &[Part<'_>],
+) -> Result<wgpu::ShaderModule, Error> {
+    let mut joined = String::new();
+    // First line (from 1) of each part in the joined text.
+    let mut starts: Vec<(u32, &Part<'_>)> = Vec::new();
+    for part in parts {
+        let first = u32::try_from(joined.lines().count()).unwrap_or(u32::MAX) + 1;
+        starts.push((first, part));
+        joined.push_str(&part.text);
+        if !joined.ends_with('\n') {
+            joined.push('\n');
+        }
+    }
+    let scope = device.push_error_scope(wgpu::ErrorFilter::Validation);
+    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+        label: Some(label),
+        source: wgpu::ShaderSource::Wgsl(Cow::Owned(joined)),
+    });
+    let failure = pollster::block_on(scope.pop());
+    let Some(failure) = failure else {
+        return Ok(module);
+    };
+    let info = pollster::block_on(module.get_compilation_info());
+    let message = info
+        .messages
+        .iter()
+        .find(|m| m.message_type == wgpu::CompilationMessageType::Error)
+        .map_or_else(
+            || format!("{label}: {failure}"),
+            |m| {
+                let line = m.location.map_or(1, |l| l.line_number);
+                let at = starts.iter().rev().find(|(first, _)| *first <= line);
+                let text = one_line(&m.message);
+                match at {
+                    Some((first, part)) => {
+                        let text = match part.place {
+                            Some(place) => Effect::own_words(&text, place),
+                            None => text,
+                        };
+                        format!("{}:{}: {text}", part.file, line - first + 1)
+                    }
+                    None => format!("{label}:{line}: {text}"),
+                }
+            },
+        );
+    Err(Error::Shader { message })
 }
 
 /// A report of naga's on one line: what is wrong and its notes, without the excerpt of the joined

@@ -1,6 +1,7 @@
 //! Rust mirrors of the structs in `shaders/shared/types.wgsl`. A test compares the layouts.
 
 use crate::camera::{Camera, NEAR_M};
+use crate::effect::{EFFECTS_MAX, EffectUse, UNIFORM_FLOATS_MAX};
 use crate::film::{Depth, Film, PLANES_MAX, Path, TAPS_MAX, TAPS_MIN};
 use crate::frame::{Frame, SplatDraw};
 use crate::scene::edit::{self, EDITS_MAX, Solid};
@@ -122,6 +123,44 @@ pub struct Page {
     pub first_row: u32,
     /// Soft solids.
     pub edits: [Edit; EDITS_MAX],
+    /// World from the splats' space, xyzw.
+    pub world_rotation: [f32; 4],
+    /// metres
+    pub world_translation: [f32; 3],
+    /// 0 or 1
+    pub has_arrivals: u32,
+    /// What is said of the draw's effects.
+    pub effects: [PageEffect; EFFECTS_MAX],
+}
+
+/// `PageEffect` in WGSL.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct PageEffect {
+    /// Floats of its uniforms.
+    pub values: [[f32; 4]; UNIFORM_FLOATS_MAX / 4],
+    /// Seconds.
+    pub t_s: f32,
+    /// Not read.
+    pub unused_a: f32,
+    /// Not read.
+    pub unused_b: f32,
+    /// Not read.
+    pub unused_c: f32,
+}
+
+impl From<&EffectUse> for PageEffect {
+    fn from(used: &EffectUse) -> Self {
+        let mut values = [[0.0; 4]; UNIFORM_FLOATS_MAX / 4];
+        for (slot, value) in values.as_flattened_mut().iter_mut().zip(&used.values) {
+            *slot = *value;
+        }
+        Self {
+            values,
+            t_s: used.t_s,
+            ..Self::default()
+        }
+    }
 }
 
 impl View {
@@ -170,6 +209,10 @@ impl Page {
         for (slot, edit) in edits.iter_mut().zip(&draw.edits) {
             *slot = edit.into();
         }
+        let mut effects = [PageEffect::default(); EFFECTS_MAX];
+        for (slot, used) in effects.iter_mut().zip(&draw.effects) {
+            *slot = used.into();
+        }
         let column = |v: Vec3| [v.x, v.y, v.z, 0.0];
         Self {
             view_from_local: [
@@ -189,6 +232,10 @@ impl Page {
             draw: draw_index as u32,
             first_row,
             edits,
+            world_rotation: rotation.to_array(),
+            world_translation: draw.placement.translation.to_array(),
+            has_arrivals: u32::from(draw.arrivals.is_some()),
+            effects,
         }
     }
 }
@@ -409,6 +456,20 @@ pub fn uniform_layouts() -> Vec<(&'static str, StructLayout)> {
                 draw,
                 first_row,
                 edits,
+                world_rotation,
+                world_translation,
+                has_arrivals,
+                effects,
+            }),
+        ),
+        (
+            "PageEffect",
+            struct_layout!(PageEffect {
+                values,
+                t_s,
+                unused_a,
+                unused_b,
+                unused_c,
             }),
         ),
         (

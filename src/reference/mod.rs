@@ -2,6 +2,7 @@
 //!
 //! It reads the unpacked f32 splats and computes in f64, so what separates a GPU picture from it is
 //! the GPU's rounding and packing. The stages are those of `gpu`, one file each: [`deform`] (bodies),
+//! [`effect`] (an author's own changes),
 //! [`project`] (one splat to one [`Record`]), [`sort`], [`raster`], [`compose`], and [`pick`]; of filmed frames
 //! [`film`] and [`finish`]. It knows neither wgpu nor the packed
 //! layouts, and its results do not depend on the number of threads.
@@ -12,6 +13,7 @@
 
 pub mod compose;
 pub mod deform;
+pub mod effect;
 pub mod film;
 pub mod finish;
 pub mod pick;

@@ -8,8 +8,11 @@
 //! Jacobian's limit; Yu et al., "Mip-Splatting", 2024, for the antialias compensation.
 
 use super::deform::{Deformed, deform};
+use super::effect::effected;
 use super::{ALPHA_MIN, DILATION_PX2, Footprint, JACOBIAN_LIMIT, Rules};
 use crate::camera::Camera;
+use crate::effect::EffectSplat;
+use crate::effect::spread::NEVER_M;
 use crate::frame::{Frame, SplatDraw};
 use crate::scene::{edit, sh};
 use glam::{DMat3, DQuat, DVec2, DVec3, Vec3};
@@ -99,14 +102,55 @@ pub fn project_one(draw: &SplatDraw, row: usize, view: &View, rules: &Rules) -> 
         },
     };
     let edited = edit::apply(&draw.edits, deformed.mean.as_vec3());
-    let mean = deformed.mean + edited.displace.as_dvec3();
+    let mut mean = deformed.mean + edited.displace.as_dvec3();
     let turn = rotation(deformed.turn);
 
     let world_from_local = rotation(draw.placement.rotation.as_dquat());
     let placement_scale = f64::from(draw.placement.scale);
-    let p_world =
-        draw.placement.translation.as_dvec3() + world_from_local * (placement_scale * mean);
-    let sight = p_world - view.eye;
+    let in_world = |mean: DVec3| {
+        draw.placement.translation.as_dvec3() + world_from_local * (placement_scale * mean)
+    };
+    let seen_colour = |mean: DVec3| {
+        // The coefficients turn with the splats, so it is the line of sight that is turned back.
+        let world_from_rest = world_from_local * turn;
+        let sight = in_world(mean) - view.eye;
+        let direction = (world_from_rest.transpose() * sight).normalize().as_vec3();
+        let colour = sh::colour(splats.dc[row], splats.sh_rest_of(row), direction);
+        colour.max(Vec3::ZERO) * edited.tint
+    };
+    let mut deviations = (splats.log_scales[row])
+        .min(Vec3::splat(LOG_SCALE_MAX))
+        .as_dvec3()
+        .exp();
+    let mut local_from_splat = turn * rotation(splats.rotations[row].as_dquat());
+    let mut own_opacity = f64::from(splats.opacities[row]) * f64::from(edited.opacity);
+    let mut colour = None;
+    if !draw.effects.is_empty() {
+        let arrivals = draw.arrivals.as_ref();
+        let splat = effected(
+            &draw.effects,
+            EffectSplat {
+                centre_m: mean.as_vec3(),
+                scale_m: deviations.as_vec3(),
+                rotation: DQuat::from_mat3(&local_from_splat).as_quat(),
+                colour: seen_colour(mean),
+                opacity: own_opacity as f32,
+                rest_m: splats.means[row],
+                world_m: in_world(mean).as_vec3(),
+                world_rotation: draw.placement.rotation,
+                world_scale: draw.placement.scale,
+                spread_m: arrivals.map_or(NEVER_M, |a| a.row(row)),
+                row: row as u32,
+            },
+        );
+        mean = splat.centre_m.as_dvec3();
+        deviations = splat.scale_m.as_dvec3();
+        local_from_splat = rotation(splat.rotation.as_dquat());
+        own_opacity = f64::from(splat.opacity);
+        colour = Some(splat.colour);
+    }
+
+    let sight = in_world(mean) - view.eye;
     let p_view = view.view_from_world * sight;
     // A depth that is not a number is not in front either.
     let in_front = p_view.z > rules.near_m;
@@ -114,17 +158,10 @@ pub fn project_one(draw: &SplatDraw, row: usize, view: &View, rules: &Rules) -> 
         return None;
     }
 
-    let deviations = splats.log_scales[row]
-        .min(Vec3::splat(LOG_SCALE_MAX))
-        .as_dvec3()
-        .exp()
-        * placement_scale;
-    let view_from_splat =
-        view.view_from_world * world_from_local * turn * rotation(splats.rotations[row].as_dquat());
-    let covariance = covariance_px2(p_view, view_from_splat, deviations, view);
+    let view_from_splat = view.view_from_world * world_from_local * local_from_splat;
+    let covariance = covariance_px2(p_view, view_from_splat, deviations * placement_scale, view);
 
-    let mut opacity =
-        f64::from(splats.opacities[row]) * f64::from(draw.tint[3]) * f64::from(edited.opacity);
+    let mut opacity = own_opacity * f64::from(draw.tint[3]);
     if splats.antialiased {
         opacity *= (covariance.det / covariance.det_dilated()).sqrt();
     }
@@ -142,13 +179,8 @@ pub fn project_one(draw: &SplatDraw, row: usize, view: &View, rules: &Rules) -> 
         return None;
     }
 
-    // The coefficients turn with the splats, so it is the line of sight that is turned back.
-    let world_from_rest = world_from_local * turn;
-    let direction = (world_from_rest.transpose() * sight).normalize().as_vec3();
-    let colour = sh::colour(splats.dc[row], splats.sh_rest_of(row), direction)
-        .max(Vec3::ZERO)
-        .as_dvec3();
-    let tint = Vec3::from_slice(&draw.tint[..3]).as_dvec3() * edited.tint.as_dvec3();
+    let colour = colour.unwrap_or_else(|| seen_colour(mean)).as_dvec3();
+    let tint = Vec3::from_slice(&draw.tint[..3]).as_dvec3();
     let colour = (colour * tint).max(DVec3::ZERO);
     let conic = covariance.conic();
     let finite = conic.iter().all(|v| v.is_finite()) && colour.is_finite();

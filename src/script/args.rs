@@ -32,7 +32,7 @@ pub(super) fn describe(value: &Value) -> String {
 }
 
 /// A number in few digits.
-fn number_text(n: f64) -> String {
+pub(super) fn number_text(n: f64) -> String {
     // Display has no exponents: the largest numbers would have 309 digits.
     if n != 0.0 && n.is_finite() && !(1e-6..1e17).contains(&n.abs()) {
         return format!("{n:e}");

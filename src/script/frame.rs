@@ -64,6 +64,9 @@ pub(super) fn from_lua(value: &Value, t_s: f64, defaults: &Defaults, cast: &Cast
         }
         _ => return args::refuse("what frame returns", "a table or nothing", value),
     }
+    for used in frame.draws.iter_mut().flat_map(|draw| &mut draw.effects) {
+        used.t_s = t_s as f32;
+    }
     frame.camera = camera.unwrap_or_else(|| {
         let framing = Framing::of(cast.bounds(None));
         Camera::look_at(framing.eye, framing.centre, Vec3::Y, FOV_DEFAULT_RAD)
@@ -230,6 +233,8 @@ pub(super) fn event_table(lua: &Lua, cast: &SharedCast, event: &Event) -> Result
     )?;
     let target = event.target.and_then(|target| Cast::handle(cast, target));
     table.raw_set("target", target)?;
+    // Counted from 1, as everything in Lua.
+    table.raw_set("splat", event.row.map(|row| row + 1))?;
     for (key, value) in ["x", "y"].into_iter().zip(&event.values) {
         table.raw_set(key, *value)?;
     }

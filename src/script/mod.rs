@@ -24,13 +24,17 @@ mod args;
 mod blame;
 mod body;
 mod budget;
+mod console;
 mod cues;
 mod edits;
+mod effects;
 mod film;
 mod frame;
+mod keep;
 mod log;
 mod modules;
 mod motion;
+mod params;
 mod plain;
 mod probe;
 mod quota;
@@ -46,6 +50,7 @@ use crate::audio::{Clip, Listener, VoiceSpec};
 use crate::camera::Camera;
 use crate::frame::{Cue, Event, Frame, Input};
 use crate::scene::{Body, Splats};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -55,7 +60,8 @@ pub use budget::{
     LOAD_S_MAX, MEMORY_BYTES_MAX,
 };
 pub use modules::{library, required};
-pub use reading::{Reading, TextCall};
+pub use params::{Changed, Given, PARAMS_MAX, Param, ParamValue};
+pub use reading::{Reading, TextCall, rewrite_param};
 pub use sound::{SoundPlan, VOICE_S_MAX};
 pub use testing::{Outcome, Subject, run_tests};
 
@@ -189,16 +195,22 @@ pub struct Setup {
     pub aspect: f32,
     /// The person asked for less motion (`stage.reduced_motion`).
     pub reduced_motion: bool,
+    /// Only sound is asked for (`stage.heard_only`).
+    pub heard_only: bool,
     /// Files that stand in for those of the library of the same name.
     pub library: Option<Arc<dyn Files>>,
     /// Data that the former version handed over by `on_unload`, JSON.
     pub handed_over: Option<serde_json::Value>,
+    /// What `persist` kept in the former version, by its keys.
+    pub kept: serde_json::Map<String, serde_json::Value>,
+    /// Parameters that were set.
+    pub params: BTreeMap<String, Given>,
     /// Receives `log.info/warn/error` and `print` lines, now and later.
     pub log: Log,
 }
 
 /// A state machine of `@stage/states` as a graph.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Chart {
     /// Names of the states, sorted.
     pub states: Vec<String>,
@@ -211,7 +223,7 @@ pub struct Chart {
 }
 
 /// An edge of a [`Chart`].
-#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Way {
     /// A state, or `*` for any.
     pub from: String,
@@ -250,6 +262,8 @@ pub struct Script {
     scene: vm::Scene,
     steps_done: u64,
     events_done: u64,
+    /// Lines of a console.
+    lines_done: u64,
     /// Drag and wheel that no step has seen yet.
     pending: (glam::Vec2, f32),
     /// Live: steps that were not run; else those that are not to run.
@@ -268,6 +282,7 @@ impl Script {
             scene,
             steps_done: 0,
             events_done: 0,
+            lines_done: 0,
             pending: Default::default(),
             left_out: Vec::new(),
         })
@@ -399,6 +414,12 @@ impl Script {
         }
     }
 
+    /// Whether the scene says who hears.
+    #[must_use]
+    pub fn has_ears(&self) -> bool {
+        self.scene.ears.is_some()
+    }
+
     /// Who hears at `t_s`, by the scene's `ears`; `None` where it has none: the camera hears.
     ///
     /// # Errors
@@ -431,6 +452,49 @@ impl Script {
             Some(callback) => self.vm.unload(callback),
             None => Ok(None),
         }
+    }
+
+    /// What `persist` keeps for the next version. What cannot be kept is said once in the script's log.
+    #[must_use]
+    pub fn kept(&self) -> serde_json::Map<String, serde_json::Value> {
+        self.vm.kept()
+    }
+
+    /// The parameters that the script has asked for so far, in the order of their first asking.
+    #[must_use]
+    pub fn params(&self) -> Vec<Param> {
+        self.vm.params()
+    }
+
+    /// Sentences about values of [`Setup::params`] that do not fit what the script declares.
+    #[must_use]
+    pub fn refused_params(&self) -> Vec<String> {
+        self.vm.refused_params()
+    }
+
+    /// That there is no such parameter, and which one may be meant.
+    #[must_use]
+    pub fn no_param(&self, name: &str) -> String {
+        self.vm.no_param(name)
+    }
+
+    /// Sets a parameter of the running version; whoever calls it sees to it that the next version is set
+    /// too.
+    ///
+    /// # Errors
+    /// No such parameter, or a value of another kind: a sentence.
+    pub fn set_param(&mut self, name: &str, value: &ParamValue) -> Result<Changed, String> {
+        self.vm.set_param(name, value)
+    }
+
+    /// What a line of a console comes to: an expression's value, as text, or nothing for a statement. It
+    /// sees what scenes see, and `scene` (the scene's table), `t` and the variables of earlier lines.
+    ///
+    /// # Errors
+    /// As thrown by the line, or what is wrong with its text.
+    pub fn evaluate(&mut self, line: &str, t_s: f64) -> Result<Option<String>, Error> {
+        self.lines_done += 1;
+        self.vm.evaluate(&self.scene, line, t_s, self.lines_done)
     }
 
     /// Every file that the load touched or looked for: modules and assets, relative to the scene,

@@ -36,6 +36,26 @@ const STANDARD: &[(&str, &str)] = &[
     ),
     ("curves", include_str!("../../scripts/curves.luau")),
     ("ears", include_str!("../../scripts/ears.luau")),
+    (
+        "effects/burn",
+        include_str!("../../scripts/effects/burn.luau"),
+    ),
+    (
+        "effects/dissolve",
+        include_str!("../../scripts/effects/dissolve.luau"),
+    ),
+    (
+        "effects/reveal",
+        include_str!("../../scripts/effects/reveal.luau"),
+    ),
+    (
+        "effects/transition",
+        include_str!("../../scripts/effects/transition.luau"),
+    ),
+    (
+        "effects/wind",
+        include_str!("../../scripts/effects/wind.luau"),
+    ),
     ("face", include_str!("../../scripts/face.luau")),
     ("footsteps", include_str!("../../scripts/footsteps.luau")),
     ("gaze", include_str!("../../scripts/gaze.luau")),
@@ -52,6 +72,7 @@ const STANDARD: &[(&str, &str)] = &[
     ),
     ("states", include_str!("../../scripts/states.luau")),
     ("street", include_str!("../../scripts/street.luau")),
+    ("statue", include_str!("../../scripts/statue.luau")),
     ("stroll", include_str!("../../scripts/stroll.luau")),
     (
         "walk_attention",
@@ -66,6 +87,26 @@ const STANDARD: &[(&str, &str)] = &[
     ("walk_pace", include_str!("../../scripts/walk_pace.luau")),
     ("walk_route", include_str!("../../scripts/walk_route.luau")),
     ("walker", include_str!("../../scripts/walker.luau")),
+];
+
+/// The effects of the library, by the path after `@stage/`.
+const EFFECTS: &[(&str, &str)] = &[
+    (
+        "effects/burn.wgsl",
+        include_str!("../../scripts/effects/burn.wgsl"),
+    ),
+    (
+        "effects/dissolve.wgsl",
+        include_str!("../../scripts/effects/dissolve.wgsl"),
+    ),
+    (
+        "effects/reveal.wgsl",
+        include_str!("../../scripts/effects/reveal.wgsl"),
+    ),
+    (
+        "effects/wind.wgsl",
+        include_str!("../../scripts/effects/wind.wgsl"),
+    ),
 ];
 
 /// The library as it is embedded: names after `@stage/`, and sources.
@@ -119,6 +160,14 @@ impl Modules {
         chunks
     }
 
+    /// Notes a chunk that messages may begin with.
+    pub(super) fn note(&self, chunk: &str) {
+        let mut loaded = self.loaded.borrow_mut();
+        if !loaded.contains(chunk) {
+            loaded.insert(chunk.to_owned());
+        }
+    }
+
     /// Notes a file that the load touched.
     pub(super) fn watch(&self, path: &str) {
         self.watched.borrow_mut().insert(path.to_owned());
@@ -157,6 +206,34 @@ impl Modules {
             ));
         }
         Ok(bytes)
+    }
+
+    /// Reads an effect, of the scene or of the library: its name in messages, and its bytes.
+    pub(super) fn effect(
+        &self,
+        path: &str,
+        bytes_max: usize,
+    ) -> std::result::Result<(String, Vec<u8>), String> {
+        let (chunk, bytes) = if let Some(name) = path.strip_prefix(LIBRARY) {
+            let name = name.strip_suffix(".wgsl").unwrap_or(name);
+            let name = format!("{name}.wgsl");
+            let replaced = (self.library.as_ref()).and_then(|files| files.read(&name).ok());
+            let embedded = EFFECTS.iter().find(|(n, _)| *n == name);
+            let source = replaced.or_else(|| embedded.map(|(_, s)| s.as_bytes().to_vec()));
+            let source = source.ok_or_else(|| {
+                let names: Vec<String> = (EFFECTS.iter())
+                    .map(|(n, _)| format!("{LIBRARY}{n}"))
+                    .collect();
+                format!("there is no such effect; there is {}", names.join(", "))
+            })?;
+            (format!("{LIBRARY}{name}"), source)
+        } else {
+            let inside = asset_path(path)?;
+            (self.chunk(&inside), self.data(&inside, bytes_max)?)
+        };
+        // Messages about it begin with its name.
+        self.loaded.borrow_mut().insert(chunk.clone());
+        Ok((chunk, bytes))
     }
 
     /// Writes a data file of the scene.

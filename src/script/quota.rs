@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 /// A number of things that all holders share.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Quota {
     left: Rc<Cell<usize>>,
     /// What the sentence in the error says: "a scene may ...".
@@ -13,6 +13,7 @@ pub(super) struct Quota {
 }
 
 /// A holder's part, given back on drop.
+#[derive(Debug)]
 pub(super) struct Share {
     count: usize,
     quota: Quota,

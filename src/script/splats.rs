@@ -6,6 +6,7 @@
 use super::api::{self, Binding};
 use super::body::{self, Posture};
 use super::edits::{self, Planned};
+use super::effects;
 use super::quota::{Quota, Share};
 use super::sheets::{self, TextureHandle};
 use super::vm::Host;
@@ -79,6 +80,7 @@ pub(super) struct Live {
     pub look: Look,
     pub posture: Posture,
     pub edits: Vec<Planned>,
+    pub effects: Vec<effects::Planned>,
 }
 
 /// One asset.
@@ -89,6 +91,8 @@ struct Member {
     facts: Arc<serde_json::Value>,
     bounds: OnceCell<Option<Bounds>>,
     live: Live,
+    /// A wave that goes over its splats, where a script has begun one.
+    spread: Option<effects::Held>,
     /// Of the quotas of generated splats and of sheets.
     _shares: Vec<Share>,
 }
@@ -133,6 +137,7 @@ impl Cast {
             },
             posture: Posture::of(asset.body.as_ref()),
             edits: Vec::new(),
+            effects: Vec::new(),
         };
         inner.members.push(Member {
             name,
@@ -141,6 +146,7 @@ impl Cast {
             facts: asset.facts,
             bounds: OnceCell::new(),
             live,
+            spread: None,
             _shares: shares,
         });
         Ok(Handle {
@@ -225,6 +231,14 @@ impl Cast {
         &mut self.members[index].live
     }
 
+    pub(super) fn spread_mut(&mut self, index: usize) -> Option<&mut effects::Held> {
+        self.members[index].spread.as_mut()
+    }
+
+    pub(super) fn set_spread(&mut self, index: usize, held: effects::Held) {
+        self.members[index].spread = Some(held);
+    }
+
     /// The handle of a member, where there is one of that number.
     pub(super) fn handle(cast: &SharedCast, index: u32) -> Option<Handle> {
         let index = index as usize;
@@ -237,7 +251,10 @@ impl Cast {
     /// Every visible asset as it is placed.
     pub(super) fn visible(&self) -> Vec<SplatDraw> {
         (0..self.members.len())
-            .filter_map(|index| self.draw(index, &self.members[index].live.look))
+            .filter_map(|index| {
+                let live = &self.members[index].live;
+                self.draw(index, &live.look, &live.effects)
+            })
             .collect()
     }
 
@@ -261,7 +278,7 @@ impl Cast {
     }
 
     /// The draw of an asset with a look; none when it cannot be seen.
-    fn draw(&self, index: usize, look: &Look) -> Option<SplatDraw> {
+    fn draw(&self, index: usize, look: &Look, effects: &[effects::Planned]) -> Option<SplatDraw> {
         let member = &self.members[index];
         if !look.visible || look.tint[3] <= 0.0 {
             return None;
@@ -275,6 +292,10 @@ impl Cast {
             tint: look.tint,
             pose,
             edits,
+            effects: effects.iter().map(effects::Planned::in_use).collect(),
+            arrivals: (member.spread.as_ref())
+                .filter(|_| !effects.is_empty())
+                .map(|held| held.spread.arrivals().clone()),
             target: look.pickable.then_some(index as u32),
         })
     }
@@ -325,7 +346,9 @@ impl Handle {
     /// The draw of this asset with the fields of `table` in place of its own.
     pub(super) fn draw_with(&self, table: Option<&Table>, what: &str) -> Result<Option<SplatDraw>> {
         let cast = self.cast.borrow();
-        let mut look = cast.live(self.index).look;
+        let live = cast.live(self.index);
+        let mut look = live.look;
+        let mut own_effects = None;
         if let Some(table) = table {
             for field in LOOK_FIELDS {
                 let value: Value = table.raw_get(field)?;
@@ -333,8 +356,14 @@ impl Handle {
                     set_look(&mut look, field, &value, &format!("{what}.{field}"))?;
                 }
             }
+            let value: Value = table.raw_get("effects")?;
+            if !value.is_nil() {
+                let what = format!("{what}.effects");
+                own_effects = Some(effects::list_of(&value, &live.effects, &what)?);
+            }
         }
-        Ok(cast.draw(self.index, &look))
+        let effects = own_effects.as_ref().unwrap_or(&live.effects);
+        Ok(cast.draw(self.index, &look, effects))
     }
 }
 
@@ -375,6 +404,16 @@ impl UserData for Handle {
         class.get("tint", |lua, h| lua.create_sequence_from(h.look().tint));
         class.get("visible", |_, h| Ok(h.look().visible));
         class.get("pickable", |_, h| Ok(h.look().pickable));
+        class.get("effects", |lua, h| {
+            effects::list_to(lua, &h.cast.borrow().live(h.index).effects)
+        });
+        class.set("effects", |_, h, value: Value| {
+            let mut cast = h.cast.borrow_mut();
+            let what = format!("effects of '{}'", cast.name(h.index));
+            let live = cast.live_mut(h.index);
+            live.effects = effects::list_of(&value, &live.effects, &what)?;
+            Ok(())
+        });
         for field in LOOK_FIELDS {
             class.set(field, move |_, h, value: Value| {
                 let mut cast = h.cast.borrow_mut();

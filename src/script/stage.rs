@@ -2,6 +2,7 @@
 
 use super::api::{self, Space};
 use super::args;
+use super::effects;
 use super::probe::Probe;
 use super::sheets;
 use super::splats::{self, Builder, Cast, GENERATED_MAX};
@@ -40,6 +41,7 @@ pub(super) fn table(
     stage.value("loop", host.loop_s)?;
     stage.value("aspect", host.aspect)?;
     stage.value("reduced_motion", host.reduced_motion)?;
+    stage.value("heard_only", host.heard_only)?;
 
     let own = host.clone();
     // The file that the host named itself may lie anywhere; the host's `Assets` knows it.
@@ -118,6 +120,19 @@ pub(super) fn table(
     let own = host.clone();
     let probe = move |_: &Lua, (of, options): (Value, Value)| Probe::new(&own, &of, &options);
     stage.function("probe", probe)?;
+
+    let own = host.clone();
+    let effect = move |lua: &Lua, (path, defaults): (Value, Value)| {
+        effects::load(lua, &own, &path, &defaults)
+    };
+    stage.function("effect", effect)?;
+
+    let own = host.clone();
+    let spread = move |lua: &Lua, (of, options): (Value, Value)| {
+        let handle = splats::handle(&of, "stage.spread: handle")?;
+        effects::spread(lua, &own, &handle, &options)
+    };
+    stage.function("spread", spread)?;
 
     let own = host.clone();
     let data = move |lua: &Lua, path: Value| {

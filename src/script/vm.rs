@@ -10,11 +10,13 @@ use super::budget::{self, Budget, Kind};
 use super::film;
 use super::frame::{self as convert, Defaults};
 use super::modules::Modules;
+use super::params::Params;
 use super::quota::Quota;
 use super::splats::SharedCast;
 use super::{
-    Assets, Chart, Error, LoadError, STEP_HZ, Setup, SoundPlan, args, blame, body, cues, edits,
-    log, motion, plain, probe, sheets, sound, splats, stage,
+    Assets, Changed, Chart, Error, LoadError, Param, ParamValue, STEP_HZ, Setup, SoundPlan, args,
+    blame, body, console, cues, edits, effects, keep, log, motion, plain, probe, sheets, sound,
+    splats, stage,
 };
 use crate::audio::{Listener, VoiceSpec};
 use crate::camera::Camera;
@@ -44,12 +46,18 @@ pub(super) struct Host {
     pub sheets: Quota,
     /// Cells that its probes may hold.
     pub cells: Quota,
+    /// Effects that it may load.
+    pub effects: Quota,
+    /// Splats that its spreads may go over.
+    pub spreads: Quota,
     /// What the scene has said of sound.
     pub sound: RefCell<SoundPlan>,
+    pub params: RefCell<Params>,
     pub seed: u64,
     pub loop_s: Option<f64>,
     pub aspect: f32,
     pub reduced_motion: bool,
+    pub heard_only: bool,
     failure: RefCell<Option<Error>>,
     /// `name/entry`, for errors that have no line of their own.
     entry: String,
@@ -105,6 +113,8 @@ impl Host {
 
 /// What the entry file returned.
 pub(super) struct Scene {
+    /// As it is.
+    table: Table,
     pub duration_s: Option<f64>,
     defaults: Defaults,
     /// Where `camera` is a function instead of data.
@@ -129,6 +139,10 @@ pub(super) struct Vm {
     randomseed: Function,
     /// What modules have returned, by chunk name.
     values: Table,
+    /// What `persist` has handed out, by key.
+    kept: Table,
+    /// The variables of a console, once it was used.
+    console: RefCell<Option<Table>>,
 }
 
 /// What an entry's random numbers depend on besides the seed.
@@ -142,14 +156,16 @@ enum Draw {
     Beds,
     Voices(f64),
     Ears(f64),
+    Console(u64),
 }
 
 impl Vm {
     pub(super) fn load(mut setup: Setup) -> std::result::Result<(Self, Scene), LoadError> {
         let entry = setup.entry.clone();
         let handed_over = setup.handed_over.take();
+        let kept = std::mem::take(&mut setup.kept);
         let (host, sink, args) = Self::parts(setup);
-        let loaded = Self::build(&host, sink, &args, |_, _, _| Ok(()))
+        let loaded = Self::build(&host, sink, &args, kept, |_, _, _| Ok(()))
             .map_err(|e| host.error(None, blame::text_of_error(&e), String::new()))
             .and_then(|vm| {
                 let scene = vm.run(&entry, handed_over.as_ref())?;
@@ -172,11 +188,15 @@ impl Vm {
             splats: splats::quota(),
             sheets: sheets::quota(),
             cells: probe::quota(),
+            effects: effects::loaded_quota(),
+            spreads: effects::spread_quota(),
             sound: RefCell::default(),
             seed: setup.seed,
             loop_s: setup.loop_s,
             aspect: setup.aspect,
             reduced_motion: setup.reduced_motion,
+            heard_only: setup.heard_only,
+            params: RefCell::new(Params::new(setup.params)),
             failure: RefCell::new(None),
             entry: format!("{}/{}", setup.name.trim_end_matches('/'), setup.entry),
         });
@@ -189,7 +209,7 @@ impl Vm {
         join: impl FnOnce(&Lua, &Table, &Rc<Budget>) -> Result<()>,
     ) -> std::result::Result<Self, Error> {
         let (host, sink, args) = Self::parts(setup);
-        Self::build(&host, sink, &args, join)
+        Self::build(&host, sink, &args, serde_json::Map::new(), join)
             .map_err(|e| host.error(None, blame::text_of_error(&e), String::new()))
     }
 
@@ -228,6 +248,7 @@ impl Vm {
         host: &Rc<Host>,
         sink: Rc<log::Sink>,
         args_json: &serde_json::Value,
+        kept: serde_json::Map<String, serde_json::Value>,
         join: impl FnOnce(&Lua, &Table, &Rc<Budget>) -> Result<()>,
     ) -> Result<Self> {
         let libraries = StdLib::COROUTINE
@@ -280,6 +301,17 @@ impl Vm {
         let mut own = Space::into_table(&lua, &api::GLOBALS, globals.clone());
         globals.raw_set(api::LOG.name, log::bind(&lua, &sink, &mut own)?)?;
         own.lua_function("require", prelude.raw_get("require")?)?;
+        let tables = lua.create_table()?;
+        own.function("persist", keep::persist(&tables, kept))?;
+        let asked = host.clone();
+        own.function(
+            "param",
+            move |lua, (name, default, options): (Value, Value, Value)| {
+                let is_loading = asked.only_while_loading("").is_ok();
+                let mut params = asked.params.borrow_mut();
+                params.ask(lua, (&name, &default, &options), is_loading)
+            },
+        )?;
         own.finish()?;
         classes(&lua)?;
 
@@ -294,6 +326,8 @@ impl Vm {
             enter,
             randomseed,
             values,
+            kept: tables,
+            console: RefCell::new(None),
         })
     }
 
@@ -489,6 +523,68 @@ impl Vm {
         }
     }
 
+    pub(super) fn kept(&self) -> serde_json::Map<String, serde_json::Value> {
+        // State machines are put down by their library.
+        let chunk = format!("{}states.luau", blame::LIBRARY);
+        if let Ok(Value::Table(module)) = self.values.raw_get::<Value>(chunk)
+            && let Ok(Value::Function(keep)) = module.raw_get::<Value>("keep")
+            && let Err(error) = self
+                .begin(Kind::Call, &Draw::Unload)
+                .map_err(|e| self.error_of(&e, None))
+                .and_then(|()| self.enter(&keep, ()))
+        {
+            self.sink
+                .say("warn", &format!("{error}; states begin anew"));
+        }
+        keep::kept(&self.kept, &self.sink)
+    }
+
+    pub(super) fn params(&self) -> Vec<Param> {
+        self.host.params.borrow().known().to_vec()
+    }
+
+    pub(super) fn refused_params(&self) -> Vec<String> {
+        self.host.params.borrow().refused().to_vec()
+    }
+
+    pub(super) fn no_param(&self, name: &str) -> String {
+        self.host.params.borrow().unknown(name)
+    }
+
+    pub(super) fn set_param(
+        &self,
+        name: &str,
+        value: &ParamValue,
+    ) -> std::result::Result<Changed, String> {
+        self.host.params.borrow_mut().set(name, value)
+    }
+
+    pub(super) fn evaluate(
+        &self,
+        scene: &Scene,
+        line: &str,
+        t_s: f64,
+        number: u64,
+    ) -> std::result::Result<Option<String>, Error> {
+        let blamed = |e: mlua::Error| self.error_of(&e, None);
+        let ready = || -> Result<(Function, bool)> {
+            let mut names = self.console.borrow_mut();
+            let names = match names.as_ref() {
+                Some(names) => names,
+                None => names.insert(console::environment(&self.lua)?),
+            };
+            names.raw_set("scene", &scene.table)?;
+            names.raw_set("t", t_s)?;
+            console::compile(&self.lua, line, names)
+        };
+        self.host.modules.note(console::CHUNK);
+        self.begin(Kind::Call, &Draw::Console(number))
+            .map_err(blamed)?;
+        let (function, has_value) = ready().map_err(blamed)?;
+        let value = self.enter(&function, ())?;
+        Ok(has_value.then(|| console::show(&value)))
+    }
+
     pub(super) fn charts(&self) -> std::result::Result<Vec<Chart>, Error> {
         let blamed = |e: mlua::Error| self.error_of(&e, None);
         let chunk = format!("{}states.luau", blame::LIBRARY);
@@ -547,6 +643,7 @@ impl Vm {
             Draw::Beds => (6, 0),
             Draw::Voices(from_s) => (7, from_s.to_bits()),
             Draw::Ears(t_s) => (8, t_s.to_bits()),
+            Draw::Console(number) => (9, *number),
         };
         self.host.budget.begin(kind);
         // Luau's generator takes 31 bits of seed.
@@ -663,7 +760,11 @@ fn host_functions(lua: &Lua, host: &Rc<Host>, quota: &Quota, values: &Table) -> 
         "resolve",
         lua.create_function(move |lua, path: Value| {
             let path = args::text(&path, "require: path")?;
-            let requirer = blame::innermost_chunk(lua).unwrap_or_default();
+            let mut requirer = blame::innermost_chunk(lua).unwrap_or_default();
+            if requirer == console::CHUNK {
+                // A console stands in the scene's folder.
+                requirer = own.modules.chunk(console::CHUNK);
+            }
             let found = own.modules.find(&path, &requirer)?;
             let value: Value = known.raw_get(found.chunk.as_str())?;
             let chunk = found.chunk.clone();
@@ -733,6 +834,7 @@ fn classes(lua: &Lua) -> Result<()> {
     splats::classes(lua)?;
     body::classes(lua)?;
     edits::classes(lua)?;
+    effects::classes(lua)?;
     sheets::classes(lua)?;
     probe::classes(lua)?;
     sound::classes(lua)?;
@@ -833,6 +935,7 @@ fn scene_of(returned: &Value, sink: &log::Sink) -> Result<Parts> {
         value => Some(convert::camera_of(&value, "the scene's camera")?),
     };
     let scene = Scene {
+        table: table.clone(),
         duration_s,
         defaults: Defaults {
             camera,

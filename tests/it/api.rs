@@ -3,7 +3,7 @@
 
 use serde_json::{Value as Json, json};
 use splatstage::audio::Clip;
-use splatstage::frame::Event;
+use splatstage::frame::{Event, Input};
 use splatstage::scene::Splats;
 use splatstage::script::api::{
     self, CALLBACKS, CLASSES, Class, Format, Function, Item, Kind, NAMESPACES, RECORDS, Range,
@@ -82,8 +82,11 @@ fn setup(files: BTreeMap<String, String>) -> Setup {
         loop_s: Some(4.0),
         aspect: 1.5,
         reduced_motion: false,
+        heard_only: false,
         library: None,
         handed_over: Some(json!({ "clicks": 3 })),
+        kept: Default::default(),
+        params: BTreeMap::new(),
         log: Rc::new(|_, _| ()),
     }
 }
@@ -200,6 +203,37 @@ fn what_is_bound_is_what_the_table_says() {
     }
     for (name, _) in api::REMOVED {
         assert!(!globals.contains(name), "{name}");
+    }
+}
+
+/// Tables that the host makes have the fields of their records.
+#[test]
+fn what_the_host_hands_over_is_what_the_table_says() {
+    let mut script = load(
+        "local seen = {}\n\
+         local function note(name, t) local all = {} for key in t do table.insert(all, key) end \
+         table.sort(all) seen[name] = all end\n\
+         return { load = function(stage) note('framing', stage.framing(stage.splats('statue.ply'))) end, \
+         step = function(dt, input) note('input', input) end, event = function(e) note('event', e) end, \
+         on_unload = function() return seen end }",
+    );
+    let input = Input {
+        over: Some(0),
+        gyro_deg: Some(glam::Vec3::ONE),
+        ..Input::default()
+    };
+    script.advance_to(0.1, &input).expect("steps");
+    let event = Event {
+        target: Some(0),
+        row: Some(3),
+        ..click()
+    };
+    script.event(&event).expect("an event");
+    let seen = script.unload().expect("unloads").expect("data");
+    for record in ["framing", "input", "event"] {
+        let mut wanted = api::record_of(record).expect("a record").names();
+        wanted.sort_unstable();
+        assert_eq!(seen[record], json!(wanted), "{record}");
     }
 }
 
@@ -444,6 +478,7 @@ fn click() -> Event {
         name: String::new(),
         values: vec![0.0, 0.0],
         target: None,
+        row: None,
     }
 }
 

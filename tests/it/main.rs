@@ -7,11 +7,14 @@ mod api;
 mod avatars;
 mod bodies;
 mod cli;
+mod effects;
 mod film;
 mod formats;
 mod given;
 #[macro_use]
 mod mind;
+mod hostile;
+mod live_coding;
 mod motion;
 mod picture;
 mod reference;

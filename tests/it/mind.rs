@@ -76,6 +76,9 @@ pub fn load_files(
         reduced_motion: false,
         library: None,
         handed_over: None,
+        kept: serde_json::Map::new(),
+        params: BTreeMap::new(),
+        heard_only: false,
         log: Rc::new(move |level, text| said.borrow_mut().push((level.into(), text.into()))),
     };
     match Script::load(setup) {
@@ -313,6 +316,7 @@ fn a_real_head_hovers_clicks_and_blinks() {
         name: "mouse_left".into(),
         values: vec![0.0, 0.0],
         target: over,
+        row: None,
     };
     script.event(&click).unwrap();
     let clicked = at(&mut script, 2.0, &input);
@@ -369,6 +373,7 @@ fn keys_hold_states_and_less_motion_is_asked_for() {
         name: name.into(),
         values: Vec::new(),
         target: None,
+        row: None,
     };
     let state = |script: &mut Script, t_s: f64| {
         script.advance_to(t_s, &Input::default()).unwrap();
@@ -435,6 +440,7 @@ fn the_built_in_character_has_a_mind() {
             name: number.to_string(),
             values: Vec::new(),
             target: None,
+            row: None,
         };
         script.event(&key).unwrap();
         let t_s = f64::from(number) * 2.0;

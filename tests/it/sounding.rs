@@ -570,6 +570,9 @@ fn load(text: &str) -> Result<Script, Error> {
         reduced_motion: false,
         library: None,
         handed_over: None,
+        kept: serde_json::Map::new(),
+        params: std::collections::BTreeMap::new(),
+        heard_only: false,
         log: Rc::new(|_, _| ()),
     });
     loaded.map_err(Error::from)
@@ -838,6 +841,7 @@ fn an_avatar_clicks_greets_and_speaks_once_each() {
                 name: String::new(),
                 values: Vec::new(),
                 target: None,
+                row: None,
             };
             script.event(&event).expect("taken");
         }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Modules by layer, lowest first. The binary (`main`, `cli`) is above all of them.
 const LAYERS: [&[&str]; 7] = [
     &["camera", "motion"],
-    &["scene", "film"],
+    &["scene", "film", "effect"],
     &["frame", "survey"],
     &["audio"],
     &["formats", "script", "gpu", "reference"],
@@ -18,10 +18,11 @@ const LAYERS: [&[&str]; 7] = [
 ];
 
 /// Foreign crates that only some modules may name.
-const OWNERS: [(&str, &[&str]); 13] = [
+const OWNERS: [(&str, &[&str]); 14] = [
     ("mlua", &["script"]),
     ("wgpu", &["gpu", "app"]),
     ("lampshade", &["gpu"]),
+    ("naga", &["effect"]),
     ("winit", &["app"]),
     ("gilrs", &["app"]),
     ("notify", &["app"]),

@@ -176,6 +176,7 @@ pub static HANDLE: Class = Class {
         item("states", Kind::Data, "What an avatar's file says of states").or("nil"),
         item("manifest", Kind::Data, "What an avatar's file says of itself").or("nil"),
         text("asset_type", "`head`, `body` or `object`, of an avatar").or("nil"),
+        stage::EFFECTS.or("none").writable(),
         item("pivot", Kind::Choice(&["joint", "origin"]), "What bones turn around").writable(),
     ],
     methods: &[
@@ -430,7 +431,36 @@ pub static TRACK: Class = Class {
     operators: &[],
 };
 
+/// An effect.
+pub static EFFECT: Class = Class {
+    name: "effect",
+    type_name: "effect",
+    doc: "WGSL that changes each splat before it is drawn, of `stage.effect`.",
+    fields: &[
+        text("file", "The file's name"),
+        item("uniforms", Kind::List(&Kind::Text), "Names of its values"),
+    ],
+    methods: &[],
+    operators: &[],
+};
+
+/// A spread.
+pub static SPREAD: Class = Class {
+    name: "spread",
+    type_name: "spread",
+    doc: "A wave along the splats of a handle, of `stage.spread`.",
+    fields: &[
+        number("cell", "metres", "Side of its cells"),
+        number("count", "", "Cells with splats in them"),
+        number("reached", "metres", "How far it was let go"),
+        flag("done", "Whether it has been everywhere"),
+    ],
+    methods: stage::SPREAD_METHODS,
+    operators: &[],
+};
+
 /// Every class.
-pub static CLASSES: [&Class; 11] = [
-    &HANDLE, &BONE, &EDIT, &BUILDER, &TEXTURE, &PROBE, &CLIP, &FOLLOWER, &SPRING, &SPLINE, &TRACK,
+pub static CLASSES: [&Class; 13] = [
+    &HANDLE, &EFFECT, &SPREAD, &BONE, &EDIT, &BUILDER, &TEXTURE, &PROBE, &CLIP, &FOLLOWER, &SPRING,
+    &SPLINE, &TRACK,
 ];

@@ -37,7 +37,7 @@ mod testing;
 
 pub(super) use bind::{Binding, Space, complete};
 pub use classes::*;
-pub use globals::{GLOBALS, LOG, REMOVED};
+pub use globals::{GLOBALS, LOG, PARAM_OPTIONS, REMOVED};
 pub use motion::*;
 pub use pages::{Format, page};
 pub use scene::*;

@@ -259,10 +259,12 @@ fn luau() -> String {
             line!(out, "\t--- {}", sentence(field));
             line!(out, "\t{}: {},", field.name, language.item(field));
         }
-        if let Some(kind) = &record.items {
-            line!(out, "\t[number]: {},", language.kind(kind));
-        } else if record.is_open {
-            line!(out, "\t[string]: any,");
+        // A type has one indexer.
+        match &record.items {
+            Some(_) if record.is_open => line!(out, "\t[any]: any,"),
+            Some(kind) => line!(out, "\t[number]: {},", language.kind(kind)),
+            None if record.is_open => line!(out, "\t[string]: any,"),
+            None => {}
         }
         line!(out, "}}");
     }

@@ -81,6 +81,7 @@ pub static DRAW: Record = record(
         .or("the handle's"),
         flag("visible", "Whether it is drawn").or("the handle's"),
         flag("pickable", "Whether the pointer meets it").or("the handle's"),
+        super::stage::EFFECTS.or("the handle's"),
     ],
 )
 .samples(&["{ splats = handle }"]);
@@ -322,6 +323,12 @@ pub static EVENT: Record = record(
             "The asset that it is about",
         )
         .or("nil"),
+        number(
+            "splat",
+            "",
+            "The number of the splat that was met, from 1, of clicks",
+        )
+        .or("nil"),
     ],
 );
 
@@ -435,7 +442,7 @@ pub static SCENE: Record = record(
 .samples(&["{}"]);
 
 /// Every table with fields.
-pub static RECORDS: [&Record; 43] = [
+pub static RECORDS: [&Record; 46] = [
     &SCENE,
     &FRAME,
     &CAMERA,
@@ -452,6 +459,9 @@ pub static RECORDS: [&Record; 43] = [
     &super::GENERATE_OPTIONS,
     &super::FRAMING,
     &super::PROBE_OPTIONS,
+    &super::SPREAD_OPTIONS,
+    &super::EFFECT_USE,
+    &super::PARAM_OPTIONS,
     &super::RIG_OPTIONS,
     &super::RIG_BONE,
     &super::RIG_SHAPE,

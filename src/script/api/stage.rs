@@ -174,6 +174,83 @@ pub static RIG_OPTIONS: Record = record(
 )
 .samples(&["{ bones = { { name = \"root\", position = vector.zero } } }"]);
 
+/// `stage.spread(handle, {...})`.
+pub static SPREAD_OPTIONS: Record = record(
+    "spread_options",
+    "How fine a spread is.",
+    &[number("cell", "metres", "Side of its cells")
+        .within(1e-4, 1e4)
+        .or("by the splats' sizes")],
+)
+.samples(&["{ cell = 0.1 }"]);
+
+/// An entry of `handle.effects`, where an effect has values of its own.
+pub static EFFECT_USE: Record = record(
+    "effect_use",
+    "An effect, first in the table, and values for it by their names in its `struct Uniforms`: numbers, true \
+     or false, vectors, colours, lists of numbers.",
+    &[],
+)
+.items(Kind::Class("effect"))
+.open()
+.samples(&["{ effect }"]);
+
+/// What a uniform can be set to.
+const UNIFORM: Kind = Kind::Either(&[
+    Kind::Number,
+    Kind::Boolean,
+    Kind::Vector,
+    Kind::Colour,
+    Kind::List(&Kind::Number),
+]);
+
+/// Effects of a handle or a draw.
+pub(super) const EFFECTS: Item = item(
+    "effects",
+    Kind::List(&Kind::Either(&[
+        Kind::Class("effect"),
+        Kind::Record("effect_use"),
+    ])),
+    "What changes its splats, one after the other; up to four",
+);
+
+/// `spread`.
+pub(super) const SPREAD_METHODS: &[Function] = &[
+    function(
+        "begin",
+        "Lets the wave begin at a splat; it may begin at several.",
+    )
+    .takes(&[
+        SPLAT,
+        number("way", "metres", "How far it has gone already")
+            .within(0.0, 1e6)
+            .or("0"),
+    ])
+    .example("stage.spread(stage.splats(\"statue.ply\")):begin(vector.zero)"),
+    function(
+        "reach",
+        "Lets the wave go on to this way, no further than it has been let before.",
+    )
+    .takes(&[number("way", "metres", "Along the splats").within(0.0, 1e6)])
+    .example(
+        "local wave = stage.spread(stage.splats(\"statue.ply\"))\n\
+             wave:begin(1)\n\
+             wave:reach(1)\n\
+             expect(wave.reached).near(1, 1e-3)",
+    ),
+    function("at", "When the wave arrives at a splat: the way to it.")
+        .takes(&[SPLAT])
+        .gives(&[number("way", "metres", "nil where it has not arrived").or("nil")])
+        .example("expect(stage.spread(stage.splats(\"statue.ply\")):at(1)).equals(nil)"),
+];
+
+const SPLAT: Item = item(
+    "splat",
+    Kind::Either(&[Kind::Number, Kind::Vector]),
+    "Its number, from 1, or a place near it in the handle's own space",
+)
+.whole(1.0, u32::MAX as f64);
+
 const HANDLE: Item = item("handle", Kind::Class("handle"), "What to draw, and where");
 const PATH: Item = text("path", "Relative to the scene's folder");
 
@@ -187,6 +264,7 @@ pub static STAGE: Namespace = Namespace {
         number("loop", "seconds", "After this the pictures repeat; nil where they do not").or("nil"),
         number("aspect", "", "Width over height of the first picture"),
         flag("reduced_motion", "The person asked for less motion"),
+        flag("heard_only", "Only a sound file is asked for: a scene with `ears` may leave out what is only seen"),
     ],
     functions: &[
         function("splats", "Loads a file of splats, or an avatar.")
@@ -267,6 +345,45 @@ pub static STAGE: Namespace = Namespace {
         .example(
             "local probe = stage.probe(stage.splats(\"statue.ply\"), { cell = 0.1 })\n\
              expect(probe.cell).near(0.1)",
+        ),
+        function(
+            "effect",
+            "Loads an effect: WGSL that changes each splat before it is drawn, with values from Lua \
+             (`handle.effects`).",
+        )
+        .takes(&[
+            text("path", "A `.wgsl` of the scene, or `@stage/effects/NAME` of the library")
+                .sample("\"@stage/effects/dissolve\""),
+            item("defaults", Kind::Map(&UNIFORM), "Values by the names of the file's `struct Uniforms`")
+                .sample("{}")
+                .or("all 0"),
+        ])
+        .gives(&[item("effect", Kind::Class("effect"), "For `handle.effects`")])
+        .loading()
+        .fails("No such file, WGSL that is not sound, by its own line; a name that it has not; more than 64.")
+        .example(
+            "local dissolve = stage.effect(\"@stage/effects/dissolve\")\n\
+             local statue = stage.splats(\"statue.ply\")\n\
+             statue.effects = { dissolve }\n\
+             expect(#statue.effects).equals(1)",
+        ),
+        function(
+            "spread",
+            "A wave along a handle's splats, from a touched one on: when it arrives at each is what effects \
+             see as `arrival`. A handle has one.",
+        )
+        .takes(&[
+            item("handle", Kind::Class("handle"), "What it goes along").sample("fresh()"),
+            item("options", Kind::Record("spread_options"), "How fine").or("by the splats' sizes"),
+        ])
+        .gives(&[item("spread", Kind::Class("spread"), "To begin it and let it go on")])
+        .loading()
+        .fails("A handle that has one; more than 32 Mi splats together.")
+        .example(
+            "local wave = stage.spread(stage.splats(\"statue.ply\"))\n\
+             wave:begin(1)\n\
+             wave:reach(0.5)\n\
+             expect(wave:at(1)).equals(0)",
         ),
         function("rig", "Gives generated splats bones, weights and blendshapes.")
             .takes(&[

@@ -370,6 +370,13 @@ local function fresh()
 end
 local handle = fresh()
 local bone = handle:bone("root")
+local effect = stage.effect("@stage/effects/dissolve")
+local spread = stage.spread(handle)
+local made = 0
+local function unique()
+	made += 1
+	return `n{made}`
+end
 local edit = handle:edit({ shape = "sphere", radius = 1 })
 local builder = stage.builder(0, 3)
 local texture = stage.texture(buffer.create(16), 2)
