@@ -393,8 +393,14 @@ impl App {
 
     fn on_changes(&mut self, changes: &[Change]) {
         let now = Instant::now();
-        let (shaders, files): (Vec<Change>, Vec<Change>) = (changes.iter().cloned())
-            .partition(|c| c.path.extension().is_some_and(|e| e == "wgsl"));
+        // A scene has shaders too: its effects are the scene's own files.
+        let folder = self.options.draw.shaders.as_ref();
+        let is_shader = |change: &Change| {
+            let is_wgsl = change.path.extension().is_some_and(|e| e == "wgsl");
+            is_wgsl && folder.is_some_and(|folder| change.path.starts_with(folder))
+        };
+        let (shaders, files): (Vec<Change>, Vec<Change>) =
+            (changes.iter().cloned()).partition(is_shader);
         if !files.is_empty() {
             self.live.on_changes(&files, self.devices.input(), now);
             self.after_load();
