@@ -1,6 +1,6 @@
 //! What the command line looks like. Values are checked here, as far as that needs no file.
 
-use super::tools::{CheckArgs, GraphArgs, NewArgs, PackArgs, ParamsArgs, TestArgs};
+use super::tools::{ApiArgs, CheckArgs, GraphArgs, NewArgs, PackArgs, ParamsArgs, TestArgs};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use splatstage::app::offline::{Rate, Span};
 use splatstage::app::{
@@ -64,7 +64,7 @@ impl Args {
             Some(Command::Pack(args)) => args.json,
             Some(Command::Graph(args)) => args.json,
             Some(Command::Params(args)) => args.json,
-            Some(Command::Play(_) | Command::Completions { .. }) | None => false,
+            Some(Command::Play(_) | Command::Api(_) | Command::Completions { .. }) | None => false,
         }
     }
 
@@ -81,6 +81,7 @@ pub enum Command {
     Check(CheckArgs),
     Test(TestArgs),
     Pack(PackArgs),
+    Api(ApiArgs),
     Graph(GraphArgs),
     Params(ParamsArgs),
     Render(RenderArgs),

@@ -1,4 +1,4 @@
-//! The tools of a scene's author on the command line: `new`, `check`, `test`, `pack`.
+//! The tools of a scene's author on the command line: `new`, `check`, `test`, `pack`, `api`.
 //!
 //! Their flags, and their answers for people and programs; the work is done in `splatstage::app`.
 
@@ -14,6 +14,7 @@ use splatstage::app::scene_test::{TestOptions, test};
 use splatstage::app::session::Session;
 use splatstage::app::{Usage, atomic, graph, interrupt, offline};
 use splatstage::frame::Input;
+use splatstage::script::api::{Format, page};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -28,7 +29,8 @@ const PLAYED_PX: [u32; 2] = [1280, 720];
 /// Make the folder of a scene of your own: a scene that plays, a test, and what an editor needs.
 ///
 /// DIR gets `scene.luau` to begin with, `scene_test.luau`, and for editors `.luaurc`, `.vscode/settings.json`
-/// and `.luau/stage/`, the library to read and complete from. Nothing is written over.
+/// and `.luau/`: `stage/`, the library to read and complete from, and what `splatstage api` says of the rest.
+/// Nothing is written over.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   splatstage new my-walk --template walk && splatstage my-walk
@@ -130,6 +132,51 @@ pub struct PackArgs {
     pub json: bool,
     #[command(flatten)]
     pub flags: SceneFlags,
+}
+
+/// Print what scenes can use: every function, object and table, with units, ranges and defaults.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  splatstage api | less
+  splatstage api --format luau > .luau/splatstage.d.luau
+  splatstage api --format json | jq -r '.namespaces[].functions[].name'")]
+pub struct ApiArgs {
+    /// What for.
+    #[arg(long, value_enum, value_name = "NAME", default_value = "markdown")]
+    pub format: FormatName,
+    /// Write splatstage.d.luau, splatstage.lua and reference.md into this folder instead.
+    #[arg(long, value_name = "DIR", conflicts_with = "format")]
+    pub write: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum FormatName {
+    /// Definitions for luau-lsp.
+    Luau,
+    /// A stub for lua-language-server.
+    Lua,
+    /// Pages to read.
+    Markdown,
+    /// Everything, for programs.
+    Json,
+}
+
+pub fn run_api(args: &ApiArgs) -> anyhow::Result<()> {
+    let Some(folder) = &args.write else {
+        let format = match args.format {
+            FormatName::Luau => Format::Luau,
+            FormatName::Lua => Format::Lua,
+            FormatName::Markdown => Format::Markdown,
+            FormatName::Json => Format::Json,
+        };
+        return Ok(print_text(&page(format))?);
+    };
+    for (format, name) in Format::FILES {
+        let path = folder.join(name);
+        std::fs::write(&path, page(format))
+            .with_context(|| format!("{}: cannot be written", path.display()))?;
+    }
+    Ok(())
 }
 
 /// The state machines of a scene as a graph.

@@ -15,12 +15,11 @@ const KEYS_MAX: usize = 256;
 
 /// The function; `tables` holds what it has handed out, by key.
 pub(super) fn persist(
-    lua: &Lua,
     tables: &Table,
     kept: Map<String, Json>,
-) -> Result<mlua::Function> {
+) -> impl Fn(&Lua, (Value, Value)) -> Result<Table> + 'static {
     let tables = tables.clone();
-    lua.create_function(move |lua, (key, default): (Value, Value)| {
+    move |lua, (key, default)| {
         let key = args::text(&key, "persist: key")?;
         if key.is_empty() || key.len() > 64 {
             return Err(Error::runtime("persist: key must have 1 to 64 bytes"));
@@ -54,7 +53,7 @@ pub(super) fn persist(
         };
         tables.raw_set(key, &table)?;
         Ok(table)
-    })
+    }
 }
 
 /// Puts what only `default` has into `table`: names, at every depth. Lists stay as they were kept.

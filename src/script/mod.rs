@@ -5,110 +5,21 @@
 //! reads is the watchdog's (`budget`), which can stop a script and can do nothing else.
 //!
 //! # The contract of a scene
-//! The file returns a table of data and at most these functions, all optional:
+//! The file returns a table: functions that the host calls, and fields that it reads, all optional. What
+//! they are, what they return and everything that a script can use is one table in [`api`], which binds
+//! it too; `scripts/reference.md` is that table to read. What a table cannot say:
 //!
-//! - `load(stage)`: once a version.
-//! - `step(dt, input)`: at a fixed [`STEP_HZ`], with whatever state the script likes to keep.
-//! - `frame(t)`: returns nothing or a table with any of
-//!   - `camera`: `{position, target, up, roll, fov}`, `{position, yaw, pitch, roll, fov}` or
-//!     `{position, rotation, fov}`; angles in degrees, `fov` vertical, 60 when absent;
-//!   - `background`: `'#rrggbb[aa]'`, `{r, g, b[, a]}` or a vector, display space;
-//!   - `state`: a string;
-//!   - `draws`: a list of handles or `{splats = handle, position, rotation, scale, tint, visible}`;
-//!   - `walker`: `{speed, phase, floor, clearance, head_yaw, head_pitch}` of the one who carries the
-//!     camera, as in [`Walker`](crate::frame::Walker), angles in degrees; only `clearance` may be left
-//!     out;
-//!   - `film`: how it is filmed, as in [`Film`](crate::film::Film): `true` for the default, or a table
-//!     with any of `exposure`, `readout` (s), `direction` (of the rows: `down`, `up`, `left`, `right`),
-//!     `overscan`, `depth` (`two_layers`, `one_layer`, `proxy`), `planes` (`{{point, normal}, ...}`),
-//!     `jitter`, `stops`, `balance` (`{r, g, b}`), `focus`, `aperture` (m), `distortion`, `aberration`,
-//!     `falloff`, `halation` (`{strength, radius, threshold}`), `sharpen`, `shoulder`, `noise`
-//!     (`{shot, read}`). The camera is then asked for at both ends of the shutter too.
+//! - `frame`, `cues`, `ears` and, where there is no `step`, `voices` are pure: asked for any time, in any
+//!   order, they give the same. What `frame` does to handles holds for that one picture.
+//! - `step` runs at a fixed [`STEP_HZ`], in order, with whatever state the script likes to keep.
+//! - `load` runs once a version; everything is made in it or in the file's body, and nothing later.
+//!   `on_unload` hands plain data to `on_reload` of the next version, after its `load`.
+//! - `math.random` depends on the seed and on what is being asked (t, step, event), on nothing else.
+//! - Functions of the library (`@stage/...`, in `scripts/`) are policy in Luau, made of nothing but this.
 //!
-//!   Without `draws` every visible asset is drawn at its handle's placement. `frame` may also set
-//!   handles (`hero.position = ...`): such changes hold for that one picture, so that asking for
-//!   any t in any order gives the same pictures. Without `camera` here or in the scene's table,
-//!   the camera frames what is drawn.
-//! - `cues(from, to)`: returns nothing or a list of `{t =, kind =, ...}` with `from <= t < to`: what
-//!   happens in that time, such as footsteps. Pure: asked for any interval, in any order.
-//! - `beds()`: once a version, after `load`: returns a list of voices (see below) that are there from
-//!   the beginning, of any length; `t` is 0 where it is left out.
-//! - `voices(from, to)`: returns nothing or a list of voices with `from <= t < to`, none longer than
-//!   [`VOICE_S_MAX`]. Where the scene has no `step` it is pure and asked for whole seconds, in any
-//!   order; else for the time since it was asked last.
-//! - `ears(t)`: who hears: a camera's table (`fov` means nothing), with `wind` (m/s of air over the
-//!   microphone, 0) and `shake` (m/s² of the hands, 0). Without it the camera of `frame(t)` hears.
-//! - `event(e)`: with `kind`, `name`, `values` as in [`Event`], `x`, `y` for the first two values,
-//!   and `target`, a handle.
-//! - `on_unload() -> data`, and `on_reload(data)` in the next version, after its `load`.
-//!
-//! Data fields that mean something to the host: `duration` (s), `background`, `camera`, `film`. `camera`
-//! may be a function of t: `frame` then leaves it out, and a shutter asks for it alone.
 //! Degrees, seconds and metres in Lua; `vector` for every point.
-//!
-//! # What a scene can use
-//! Luau's own libraries without io, os and whatever runs text, and:
-//!
-//! - `stage`: `splats(path[, {level, axes}])`, `generate{positions, scales, colours[, opacities,
-//!   rotations, sh, name]}` (buffers of f32, lists, or one value for all), `builder([n[, degree]])` with
-//!   `:add(position, scale, colour[, opacity[, facing[, along]]])`, `:sheet{points, across, count, ...}`
-//!   (a surface of splats: see below) and `:build([name])`, `texture(pixels, across)`,
-//!   `rig(handle, {bones, weights, shapes})`, `probe([handles[, {cell}]])`, `data(path)` (a JSON file of
-//!   the scene, read-only), all while loading; `save(path, data)` (such a file, in a window only); `framing([handle])`, `args`, `seed`,
-//!   `loop` (s or nil), `aspect` (of the first picture), `reduced_motion`, `heard_only` (only a sound file is
-//!   asked for: a scene with `ears` may leave out what is only seen).
-//! - Handles: `position`, `rotation`, `scale`, `tint`, `visible`, `pickable`; `name` and `count` to
-//!   read. Avatars also: `bones`, `shapes`, `states`, `manifest`, `asset_type` to read, `pivot`,
-//!   `:bone(name)`, `:shape(name)`, `:set_shape(name, value)`, `:set_shapes{...}`, and while loading
-//!   `:add_bone{...}` and `:add_shape{...}`. All: `:edit{...}` while loading.
-//! - Bones: `rotation`, `move`, `:turn(x, y, z)`; `name`, `parent`, `rest` to read.
-//! - Edits: `opacity`, `tint`, `displace`, `centre`, `rotation`, `soft_edge`, `inverted`, `enabled`.
-//! - Probes, of the splats as they stood when they were made (metres): `:look(position, direction, max)
-//!   -> distance or nil, r, g, b, seen`, where half of the light is gone, the colour of what was met
-//!   (add `(1 - seen)` times the background), and its share; `:ground(position) -> y or nil`;
-//!   `:clearance(foot[, low, high])`, to the next wall between two heights above the foot, at most 2;
-//!   `cell` and `count` to read.
-//! - `motion`: `ease(name, u)`, `bezier(x1, y1, x2, y2, u)`, `noise(x[, seed[, octaves]])`,
-//!   `spring{from, to, velocity, frequency, damping}:at(t)`, `spring_step(value, velocity, target,
-//!   frequency, damping, dt)`, `spline{p1, p2, ..., closed}` with `:at(u)`, `:tangent(u)`, `.length`,
-//!   `track(rate, count, function(t, i))` with `:at(t)`, `.duration`; `track(rate, buffer[, lanes])` of
-//!   little-endian f64, whose `:at(t)` returns a number for each lane.
-//! - `sound`, while loading: `clip(path)` (Ogg Vorbis, WAV, FLAC, MP3; fields `name`, `duration`,
-//!   `channels`), `bus(name, {gain_db, mic})` (`main` is there; `mic = false` is heard directly),
-//!   `mic(preset)` or `mic{preset, low_hz, high_hz, width, noise_db, wind_db, handling_db,
-//!   gain = {aim_db, boost_db, cut_db}, compressor = {threshold_db, ratio, makeup_db}}` (`phone`,
-//!   `old_phone`, `call`; `false`, as at first, is none), and `follow(clip)`, whose `:at(t)` returns
-//!   level (dBFS), centre of the spectrum (Hz), and the levels of what is low, middle and high.
-//! - A voice is a table: `t` (s); one of `noise` (`white`, `pink`, `brown`, `blue`, `violet`; -20 dBFS),
-//!   `clicks` (a second), `impulse = true`, `tone = {hz, partials}`, `clip` (a clip, or `{clip, from,
-//!   speed, loop}`), `grains = {clip, grain}`; `attack`, `hold`, `decay` (s; decay to -60 dB) before its
-//!   `filters`, a list of `{kind = "low_pass" | "high_pass" | "band_pass" | "peak" | "low_shelf" |
-//!   "high_shelf", hz, q, gain_db}` and `{kind = "modes", {hz, t60, gain_db}, ...}` one after the other;
-//!   `gain_db`, `levels` (`{{t, db}, ...}`, scene time), `wander = {depth_db, rate_hz}`; `position` (m)
-//!   with `reference` (m, 1) and `rolloff` (1), or `pan` (-1 to 1), or neither: all around; `fade_in`,
-//!   `fade_out`, `duration` (s), `bus`, `seed`.
-//! - `param(name, default, {min, max, step, unit, help, choices})`: what a parameter stands at (a number, a
-//!   text, true or false); `persist(key, table)`: a table that outlives a version of the script.
-//! - `log.info`, `log.warn`, `log.error`, `print`.
-//! - `require('./x')` inside the scene, `require('@stage/x')` for the library in `scripts/`: `avatar`
-//!   (made of `states`, `ghost`, `blink`, `gaze`, `face`, `sphere_camera`, `avatar_sounds`, `speech`), `walker`
-//!   (made of `walk_route`, `walk_pace`, `walk_gait`, `walk_attention`, `walk_head`), `footsteps`, `beds`, `ears`,
-//!   `orbit`, `shapes`, `light`, `paint`, `phone`, `street`, `stroll`, `walk_laying`.
-//!
-//! # Sheets
-//! `builder:sheet{points, across, count}` makes any number of splats on the surface that runs straight
-//! between the points of a grid (row by row along u, `across` in a row; a list of vectors or a buffer of
-//! f32). Optional: `texture` (of `stage.texture`: a buffer of red, green, blue, gloss bytes, rows from
-//! v = 0 up) with `texture_from`, `texture_to` ({u, v} at the first and last point, repeated beyond 0 to
-//! 1); `light` (factors of the display-space colour, three f32 each, `light_across` in a row) with
-//! `light_from`, `light_to`; `tint`; `stretch` (1: width over height of a splat's cell), `jitter` (0.2
-//! of a cell), `overlap` (0.7: standard deviation over distance), `thickness` (0.003 m), `opacity` (0.99),
-//! `variation` (0: share of brightness), `depth` (0 m off the surface), `tilt` (0 degrees out of it),
-//! `seed`; `gloss`: up to four of `{direction, colour, sharpness}`, lights mirrored in the surface, as
-//! spherical harmonics of the builder's degree (`stage.builder(n, 3)`).
-//!
-//! `math.random` depends on the seed and on what is being asked (t, step, event), on nothing else.
 
+pub mod api;
 mod args;
 mod blame;
 mod body;

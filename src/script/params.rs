@@ -10,6 +10,7 @@
 //! A value that was set holds for as long as the script's own default stays what it was: who edits the
 //! number in the script wants to see that number.
 
+use super::api;
 use super::args;
 use super::blame::{self, Place};
 use mlua::{Error, Lua, Result, Value};
@@ -404,11 +405,7 @@ fn read_options(param: &mut Param, options: &Value) -> Result<()> {
     }
     let what = "param: options";
     let table = args::table(options, what)?;
-    args::only_keys(
-        table,
-        &["min", "max", "step", "unit", "help", "choices"],
-        what,
-    )?;
+    args::only_keys(table, &api::PARAM_OPTIONS, what)?;
     let text = |key: &str| match table.raw_get::<Value>(key)? {
         Value::Nil => Ok(String::new()),
         value => args::text(&value, &format!("{what}.{key}")),
@@ -424,7 +421,9 @@ fn read_options(param: &mut Param, options: &Value) -> Result<()> {
             &param.unit,
         )?),
     };
-    if let Value::Table(list) = table.raw_get::<Value>("choices")? {
+    let choices = table.raw_get::<Value>("choices")?;
+    if !choices.is_nil() {
+        let list = args::table(&choices, &format!("{what}.choices"))?;
         if list.raw_len() > CHOICES_MAX {
             return Err(Error::runtime(format!(
                 "{what}.choices must be at most {CHOICES_MAX}, got {}",
@@ -452,9 +451,10 @@ fn read_options(param: &mut Param, options: &Value) -> Result<()> {
             let is_out = param.min.is_some_and(|min| *number < min)
                 || param.max.is_some_and(|max| *number > max);
             if is_out {
-                let end = |end: Option<f64>| end.map_or("...".to_owned(), |end| end.to_string());
+                let end = |end: Option<f64>| end.map_or("...".to_owned(), args::number_text);
                 return refuse(format!(
-                    "begins at {number}, outside of its range {} to {}",
+                    "begins at {}, outside of its range {} to {}: default must be from min to max",
+                    args::number_text(*number),
                     end(param.min),
                     end(param.max)
                 ));

@@ -1,10 +1,11 @@
 //! One Luau VM with the sandbox closed, and every way into it.
 //!
-//! Globals: Luau's own without io, os, debug.info, loadstring, getfenv, setfenv, newproxy and
-//! collectgarbage, plus `stage`, `motion`, `log`, `require`. All are read-only; reading a name that is
+//! Globals: Luau's own without debug.info and those of [`api::REMOVED`], plus those of the API's table,
+//! which must all be bound and nothing else. All are read-only; reading a name that is
 //! not there or writing one is an error. Every entry reseeds `math.random` from the seed and what is
 //! being asked (t, step, event number), so that results depend on nothing else.
 
+use super::api::{self, Space};
 use super::budget::{self, Budget, Kind};
 use super::film;
 use super::frame::{self as convert, Defaults};
@@ -14,8 +15,8 @@ use super::quota::Quota;
 use super::splats::SharedCast;
 use super::{
     Assets, Changed, Chart, Error, LoadError, Param, ParamValue, STEP_HZ, Setup, SoundPlan, args,
-    blame, body, console, cues, effects, keep, log, motion, plain, probe, sheets, sound, splats,
-    stage,
+    blame, body, console, cues, edits, effects, keep, log, motion, plain, probe, sheets, sound,
+    splats, stage,
 };
 use crate::audio::{Listener, VoiceSpec};
 use crate::camera::Camera;
@@ -25,47 +26,13 @@ use glam::Vec2;
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, MultiValue, Result, StdLib, Table, Value};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
 const PRELUDE: &str = include_str!("prelude.luau");
-
-/// Globals of Luau or mlua that no scene gets, and what to use instead.
-const REMOVED: [(&str, &str); 12] = [
-    ("getfenv", "environments are closed"),
-    ("setfenv", "environments are closed"),
-    ("loadstring", "use require"),
-    ("load", "use require"),
-    ("dofile", "use require"),
-    ("collectgarbage", "the host collects"),
-    ("gcinfo", "the host collects"),
-    ("newproxy", "use tables"),
-    ("os", "time is an argument: step(dt, input), frame(t)"),
-    (
-        "io",
-        "a scene reads assets by stage.splats and code by require",
-    ),
-    ("_G", "globals are read-only; use local variables"),
-    ("shared", "use local variables"),
-];
-
-/// Functions of a scene's table.
-const CALLBACKS: [&str; 10] = [
-    "load",
-    "step",
-    "frame",
-    "cues",
-    "beds",
-    "voices",
-    "ears",
-    "event",
-    "on_unload",
-    "on_reload",
-];
-/// Data of a scene's table that means something to the host.
-const FIELDS: [&str; 4] = ["duration", "background", "camera", "film"];
 
 /// What callbacks of the VM share. It holds no Lua value, or the VM would keep itself alive.
 pub(super) struct Host {
@@ -306,7 +273,7 @@ impl Vm {
             .set_mode(ChunkMode::Text)
             .call(host_functions(&lua, host, &quota, &values)?)?;
         let enter: Function = prelude.raw_get("enter")?;
-        for name in ["pcall", "xpcall", "coroutine", "require"] {
+        for name in ["pcall", "xpcall", "coroutine"] {
             globals.raw_set(name, prelude.raw_get::<Value>(name)?)?;
         }
         let string: Table = globals.get("string")?;
@@ -317,34 +284,39 @@ impl Vm {
         table.raw_set("move", prelude.raw_get::<Function>("move")?)?;
         let debug: Table = globals.get("debug")?;
         debug.raw_set("info", Value::Nil)?;
-        for (name, _) in REMOVED {
+        for (name, _) in api::REMOVED {
             globals.raw_set(name, Value::Nil)?;
         }
 
-        let stage = stage::table(&lua, host, args_json)?;
-        stage.raw_set("rig", prelude.raw_get::<Function>("rig")?)?;
-        globals.raw_set("stage", stage)?;
-        let motion = motion::table(&lua, &quota)?;
-        motion.raw_set("track", prelude.raw_get::<Function>("track")?)?;
-        globals.raw_set("motion", motion)?;
-        globals.raw_set("sound", sound::table(&lua, host)?)?;
-        let (log_table, print) = log::globals(&lua, &sink)?;
-        globals.raw_set("log", log_table)?;
-        globals.raw_set("print", print)?;
-
+        let luaus_own = names_of(&globals)?;
+        globals.raw_set(
+            api::STAGE.name,
+            stage::table(&lua, host, args_json, prelude.raw_get("rig")?)?,
+        )?;
+        globals.raw_set(
+            api::MOTION.name,
+            motion::table(&lua, &quota, prelude.raw_get("track")?)?,
+        )?;
+        globals.raw_set(api::SOUND.name, sound::table(&lua, host)?)?;
+        let mut own = Space::into_table(&lua, &api::GLOBALS, globals.clone());
+        globals.raw_set(api::LOG.name, log::bind(&lua, &sink, &mut own)?)?;
+        own.lua_function("require", prelude.raw_get("require")?)?;
         let tables = lua.create_table()?;
-        globals.raw_set("persist", keep::persist(&lua, &tables, kept)?)?;
-        let own = host.clone();
-        let param = lua.create_function(
+        own.function("persist", keep::persist(&tables, kept))?;
+        let asked = host.clone();
+        own.function(
+            "param",
             move |lua, (name, default, options): (Value, Value, Value)| {
-                let is_loading = own.only_while_loading("").is_ok();
-                let mut params = own.params.borrow_mut();
+                let is_loading = asked.only_while_loading("").is_ok();
+                let mut params = asked.params.borrow_mut();
                 params.ask(lua, (&name, &default, &options), is_loading)
             },
         )?;
-        globals.raw_set("param", param)?;
+        own.finish()?;
+        classes(&lua)?;
 
         join(&lua, &globals, &host.budget)?;
+        api::complete(&globals, &luaus_own)?;
         close(&lua, &globals)?;
         host.budget.install(&lua)?;
         Ok(Self {
@@ -631,8 +603,8 @@ impl Vm {
         self.host.cast.borrow().bodies()
     }
 
-    pub(super) fn globals(&self) -> std::collections::BTreeSet<String> {
-        let mut names = std::collections::BTreeSet::new();
+    pub(super) fn globals(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
         // The sandbox's own table stands before the one with the names.
         let mut tables = vec![self.lua.globals()];
         while let Some(table) = tables.pop() {
@@ -824,8 +796,8 @@ fn host_functions(lua: &Lua, host: &Rc<Host>, quota: &Quota, values: &Table) -> 
     )?;
     table.raw_set(
         "rig",
-        lua.create_function(|_, (handle, bones): (Value, Value)| {
-            body::RigBuilder::new(&handle, &bones)
+        lua.create_function(|_, (handle, spec): (Value, Value)| {
+            body::RigBuilder::new(&handle, &spec)
         })?,
     )?;
     let own = quota.clone();
@@ -847,6 +819,28 @@ fn host_functions(lua: &Lua, host: &Rc<Host>, quota: &Quota, values: &Table) -> 
     Ok(table)
 }
 
+/// Names of a table's entries.
+fn names_of(table: &Table) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for pair in table.pairs::<Value, Value>() {
+        let (key, _) = pair?;
+        names.extend(key.as_string().map(|name| name.to_string_lossy()));
+    }
+    Ok(names)
+}
+
+/// Binds every class, so that what does not fit the API's table shows before a script runs.
+fn classes(lua: &Lua) -> Result<()> {
+    splats::classes(lua)?;
+    body::classes(lua)?;
+    edits::classes(lua)?;
+    effects::classes(lua)?;
+    sheets::classes(lua)?;
+    probe::classes(lua)?;
+    sound::classes(lua)?;
+    motion::classes(lua)
+}
+
 /// Makes every table read-only and unknown names errors.
 fn close(lua: &Lua, globals: &Table) -> Result<()> {
     let undefined = lua.create_function(|_, (_, name): (Value, Value)| -> Result<()> {
@@ -854,7 +848,7 @@ fn close(lua: &Lua, globals: &Table) -> Result<()> {
             Value::String(name) => name.to_string_lossy(),
             other => args::describe(other),
         };
-        let hint = REMOVED
+        let hint = api::REMOVED
             .iter()
             .find(|(removed, _)| *removed == name)
             .map_or_else(String::new, |(_, why)| format!(" ({why})"));
@@ -894,20 +888,21 @@ fn scene_of(returned: &Value, sink: &log::Sink) -> Result<Parts> {
     let Value::Table(table) = returned else {
         return args::refuse("what a scene file returns", "a table", returned);
     };
+    let callbacks: Vec<&str> = api::CALLBACKS.iter().map(|f| f.name).collect();
     for pair in table.pairs::<Value, Value>() {
         let (key, value) = pair?;
         let Value::String(name) = &key else { continue };
         let name = name.to_string_lossy();
-        let is_callback = CALLBACKS.contains(&name.as_str());
+        let is_callback = callbacks.contains(&name.as_str());
         if value.is_function() && !is_callback && name != "camera" {
             return Err(mlua::Error::runtime(format!(
                 "the scene's table has a function '{name}' that the host never calls{}",
-                args::suggestion(&name, &CALLBACKS)
+                args::suggestion(&name, &callbacks)
             )));
         }
         if !is_callback
-            && !FIELDS.contains(&name.as_str())
-            && let Some(close) = args::near(&name, &FIELDS)
+            && !api::SCENE.has(&name)
+            && let Some(close) = args::near(&name, &api::SCENE.names())
         {
             sink.say(
                 "warn",

@@ -3,6 +3,7 @@
 
 mod alley;
 mod alloc;
+mod api;
 mod avatars;
 mod bodies;
 mod cli;

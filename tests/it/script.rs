@@ -284,6 +284,46 @@ fn load_runs_once_and_gets_the_stage() {
 }
 
 #[test]
+fn lines_have_levels_and_places() {
+    let given = frame_body("log.error('no', vector.one)\nlog.warn('slow', 2)\nprint(nil)");
+    given.script().frame(0.0).expect("the scene goes on");
+    let said =
+        |level: &str, text: &str| (level.to_owned(), format!("scenes/test/scene.luau:{text}"));
+    let wanted = [
+        said("error", "2: no vector(1, 1, 1)"),
+        said("warn", "3: slow 2"),
+        said("info", "4: nil"),
+    ];
+    assert_eq!(*given.lines.borrow(), wanted);
+}
+
+/// What is set in `frame` is seen there, and holds for that picture only.
+#[test]
+fn shapes_are_set_one_by_one_and_together() {
+    let text = "local hero
+        local function offset(position) return position end
+        return {
+            load = function(stage)
+                hero = stage.generate{ positions = { vector.one }, scales = 0.1, colours = vector.one }
+                stage.rig(hero, { shapes = { smile = offset, frown = offset } })
+            end,
+            frame = function(t)
+                local before = hero:shape('smile')
+                hero:set_shapes{ smile = t, frown = -1 }
+                hero:set_shape('frown', hero:shape('frown') / 2)
+                return { state = `{before} {hero:shape('smile')} {hero:shape('frown')}` }
+            end,
+        }";
+    let mut script = given(text).script();
+    for t_s in [0.5, 0.25] {
+        let frame = script.frame(t_s).expect("a frame");
+        assert_eq!(frame.state, Some(format!("0 {t_s} -0.5")));
+        let pose = frame.draws[0].pose.as_ref().expect("a pose");
+        assert_eq!(pose.coefficients, [-0.5, t_s as f32]);
+    }
+}
+
+#[test]
 fn steps_run_at_a_fixed_rate_and_see_drag_once() {
     let scene = "local n, drag, wheel, held = 0, 0, 0, 0
         return {

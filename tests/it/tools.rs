@@ -11,6 +11,7 @@ use splatstage::app::replay::{Log, Player};
 use splatstage::app::{SceneOptions, Session};
 use splatstage::frame::Frame;
 use splatstage::script::ParamValue;
+use splatstage::script::api;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -56,6 +57,16 @@ fn a_new_author_gets_from_new_to_a_pack_that_plays() {
     let scene = folder.path().join("lane");
     check_code(&["new", utf8(&scene), "--template", "walk"], 0);
     let script = scene.join("scene.luau");
+    for (format, name) in &api::Format::FILES[..2] {
+        let stub = std::fs::read_to_string(scene.join(".luau").join(name)).expect("for editors");
+        assert!(stub == api::page(*format), "{name}");
+        let settings = std::fs::read_to_string(scene.join(".vscode/settings.json"));
+        assert!(
+            settings
+                .expect("for editors")
+                .contains(".luau/splatstage.d.luau")
+        );
+    }
     assert_eq!(findings(&scene, 0), []);
     let tested = check_json(&["test", utf8(&scene), "--json"], 0);
     assert_eq!(
