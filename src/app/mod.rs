@@ -9,6 +9,7 @@ pub mod builtin;
 pub mod check;
 pub mod doctor;
 pub mod filming;
+pub mod gathered;
 pub mod input;
 pub mod interrupt;
 pub mod live;

@@ -49,7 +49,8 @@
 //! # What a scene can use
 //! Luau's own libraries without io, os and whatever runs text, and:
 //!
-//! - `stage`: `splats(path[, {level, axes}])`, `generate{positions, scales, colours[, opacities,
+//! - `stage`: `splats(path[, {level, axes}])` (or `splats("@name", {args})`: all that a built-in scene draws
+//!   first), `generate{positions, scales, colours[, opacities,
 //!   rotations, sh, name]}` (buffers of f32, lists, or one value for all), `builder([n[, degree]])` with
 //!   `:add(position, scale, colour[, opacity[, facing[, along]]])`, `:sheet{points, across, count, ...}`
 //!   (a surface of splats: see below) and `:build([name])`, `texture(pixels, across)`,
@@ -182,6 +183,16 @@ pub trait Assets {
     /// # Errors
     /// A sentence that names file and entry.
     fn splats(&self, path: &str, level: Option<u32>, axes: Option<&str>) -> Result<Asset, String>;
+
+    /// All splats that a built-in scene, such as `@alley`, draws in its first picture. `args` is what its
+    /// script finds in `stage.args`.
+    ///
+    /// # Errors
+    /// A sentence that names the scene.
+    fn scene(&self, name: &str, args: &serde_json::Value) -> Result<Asset, String> {
+        let _ = args;
+        Err(format!("{name}: no other scene is played here"))
+    }
 
     /// A sound file of the scene, decoded or ready to be.
     ///

@@ -44,6 +44,14 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>, args_json: &serde_json::Value) -
     let load = move |_: &Lua, (path, options): (Value, Value)| {
         own.only_while_loading("stage.splats")?;
         let path = args::text(&path, "stage.splats: path")?;
+        if path.starts_with('@') {
+            let given = scene_options(&options)?;
+            let found = own
+                .budget
+                .off_the_clock(|| own.assets.scene(&path, &given))
+                .map_err(|why| Error::runtime(format!("stage.splats('{path}'): {why}")))?;
+            return Cast::add(&own.cast, path, found, Vec::new());
+        }
         let (level, axes) = splats_options(&options)?;
         let inside = if named.as_ref() == Some(&path) {
             path.clone()
@@ -159,6 +167,19 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>, args_json: &serde_json::Value) -
     };
     stage.raw_set("save", lua.create_function(save)?)?;
     Ok(stage)
+}
+
+/// What a scene that is drawn from finds in `stage.args`.
+fn scene_options(options: &Value) -> Result<serde_json::Value> {
+    if options.is_nil() {
+        return Ok(serde_json::Value::Null);
+    }
+    let table = args::table(options, "stage.splats: options")?;
+    args::only_keys(table, &["args"], "stage.splats: options of a scene")?;
+    match table.raw_get::<Value>("args")? {
+        Value::Nil => Ok(serde_json::Value::Null),
+        value => super::plain::to_json(&value, "stage.splats: args"),
+    }
 }
 
 fn splats_options(options: &Value) -> Result<(Option<u32>, Option<String>)> {
