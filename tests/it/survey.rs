@@ -717,8 +717,8 @@ fn a_plaza_without_a_ceiling_is_walked_across() {
             found.route.clearance_m,
             survey_s
         );
-        // The ground itself may be taken for level.
-        assert!(off_deg < 2.3, "{off_deg}");
+        // The ground slopes by 2 degrees; the houses round it do not.
+        assert!(off_deg < 0.3, "{off_deg}");
         assert!(found.route.length_m > 30.0, "{}", found.route.length_m);
         assert!(worst_m < 0.03, "{worst_m}");
         assert!(
