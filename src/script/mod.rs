@@ -14,7 +14,7 @@
 //!     `{position, rotation, fov}`; angles in degrees, `fov` vertical, 60 when absent;
 //!   - `background`: `'#rrggbb[aa]'`, `{r, g, b[, a]}` or a vector, display space;
 //!   - `state`: a string;
-//!   - `draws`: a list of handles or `{splats = handle, position, rotation, scale, tint, visible}`;
+//!   - `draws`: a list of handles or `{splats = handle, position, rotation, scale, tint, visible, effects}`;
 //!   - `walker`: `{speed, phase, floor, clearance, head_yaw, head_pitch}` of the one who carries the
 //!     camera, as in [`Walker`](crate::frame::Walker), angles in degrees; only `clearance` may be left
 //!     out;
@@ -39,7 +39,7 @@
 //! - `ears(t)`: who hears: a camera's table (`fov` means nothing), with `wind` (m/s of air over the
 //!   microphone, 0) and `shake` (m/s² of the hands, 0). Without it the camera of `frame(t)` hears.
 //! - `event(e)`: with `kind`, `name`, `values` as in [`Event`], `x`, `y` for the first two values,
-//!   and `target`, a handle.
+//!   `target`, a handle, and for clicks `splat`, the number of the splat that was met, from 1.
 //! - `on_unload() -> data`, and `on_reload(data)` in the next version, after its `load`.
 //!
 //! Data fields that mean something to the host: `duration` (s), `background`, `camera`, `film`. `camera`
@@ -53,13 +53,23 @@
 //!   rotations, sh, name]}` (buffers of f32, lists, or one value for all), `builder([n[, degree]])` with
 //!   `:add(position, scale, colour[, opacity[, facing[, along]]])`, `:sheet{points, across, count, ...}`
 //!   (a surface of splats: see below) and `:build([name])`, `texture(pixels, across)`,
-//!   `rig(handle, {bones, weights, shapes})`, `probe([handles[, {cell}]])`, `data(path)` (a JSON file of
+//!   `rig(handle, {bones, weights, shapes})`, `probe([handles[, {cell}]])`,
+//!   `effect(path[, defaults])`, `spread(handle[, {cell}])`, `data(path)` (a JSON file of
 //!   the scene, read-only), all while loading; `save(path, data)` (such a file, in a window only); `framing([handle])`, `args`, `seed`,
 //!   `loop` (s or nil), `aspect` (of the first picture), `reduced_motion`.
 //! - Handles: `position`, `rotation`, `scale`, `tint`, `visible`, `pickable`; `name` and `count` to
 //!   read. Avatars also: `bones`, `shapes`, `states`, `manifest`, `asset_type` to read, `pivot`,
 //!   `:bone(name)`, `:shape(name)`, `:set_shape(name, value)`, `:set_shapes{...}`, and while loading
 //!   `:add_bone{...}` and `:add_shape{...}`. All: `:edit{...}` while loading.
+//!   `effects`: a list of up to four effects, each as it is or as `{effect, uniform = value, ...}`.
+//! - Effects, of `stage.effect`: WGSL with `fn effect(splat: Splat, uniforms: Uniforms, t_s: f32) -> Splat`,
+//!   a file of the scene or of the library (`@stage/effects/burn`); see [`crate::effect`]. Values are
+//!   given by the names in `struct Uniforms` (f32: a number or true and false; vec3f: a vector, a list, `#rrggbb`;
+//!   others: lists). Fields `file`, `uniforms`.
+//! - Spreads, of `stage.spread` (one a handle; metres of the handle's own space): `:begin(splat or vector[,
+//!   way]) -> boolean` starts a wave along the surface from a splat, or from the one nearest to a point, whose
+//!   way counts as `way` (0); `:reach(way)` lets it go on that far; `:at(splat) -> way or nil`; `cell`, `count`
+//!   (cells), `reached`, `done` to read.
 //! - Bones: `rotation`, `move`, `:turn(x, y, z)`; `name`, `parent`, `rest` to read.
 //! - Edits: `opacity`, `tint`, `displace`, `centre`, `rotation`, `soft_edge`, `inverted`, `enabled`.
 //! - Probes, of the splats as they stood when they were made (metres): `:look(position, direction, max)
@@ -90,7 +100,8 @@
 //! - `require('./x')` inside the scene, `require('@stage/x')` for the library in `scripts/`: `avatar`
 //!   (made of `states`, `ghost`, `blink`, `gaze`, `face`, `sphere_camera`, `avatar_sounds`, `speech`), `walker`
 //!   (made of `walk_route`, `walk_pace`, `walk_gait`, `walk_attention`, `walk_head`), `footsteps`, `beds`, `ears`,
-//!   `orbit`, `shapes`, `light`, `paint`, `phone`, `street`, `stroll`, `walk_laying`.
+//!   `orbit`, `shapes`, `light`, `paint`, `phone`, `statue`, `street`, `stroll`, `walk_laying`; `effects/burn`,
+//!   `effects/reveal`, `effects/dissolve`, `effects/wind`, `effects/transition`.
 //!
 //! # Sheets
 //! `builder:sheet{points, across, count}` makes any number of splats on the surface that runs straight
