@@ -379,8 +379,14 @@ impl App {
 
     fn on_changes(&mut self, changes: &[Change]) {
         let now = Instant::now();
-        let (shaders, files): (Vec<Change>, Vec<Change>) = (changes.iter().cloned())
-            .partition(|c| c.path.extension().is_some_and(|e| e == "wgsl"));
+        // The program's own shaders; effects of a scene are files of the scene.
+        let folder = self.options.draw.shaders.as_ref();
+        let is_shader = |c: &Change| {
+            folder.is_some_and(|folder| c.path.starts_with(folder))
+                && c.path.extension().is_some_and(|e| e == "wgsl")
+        };
+        let (shaders, files): (Vec<Change>, Vec<Change>) =
+            changes.iter().cloned().partition(is_shader);
         if !files.is_empty() {
             self.live.on_changes(&files, self.devices.input(), now);
             self.after_load();

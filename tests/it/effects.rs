@@ -513,7 +513,10 @@ fn wrong_values_and_wrong_files_are_said_with_names() {
     assert!(message.contains("leads outside of the scene"), "{message}");
     let (_, _, message, _) = at_load("stage.effect('@stage/effects/bern')", GLOW);
     assert!(message.contains("effects/burn.wgsl"), "{message}");
-    let (_, _, message, _) = at_load("local kept = {} for i = 1, 100 do kept[i] = stage.effect('glow.wgsl') end", GLOW);
+    let (_, _, message, _) = at_load(
+        "local kept = {} for i = 1, 100 do kept[i] = stage.effect('glow.wgsl') end",
+        GLOW,
+    );
     assert!(message.contains("a scene may load 64 effects"), "{message}");
     let (_, _, message, _) = at_load("stage.spread(ball) stage.spread(ball)", GLOW);
     assert!(message.contains("has a spread already"), "{message}");
