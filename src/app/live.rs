@@ -249,9 +249,25 @@ impl Live {
         };
         let t_s = self.clock.t_s(now);
         let asked_at = Instant::now();
-        let events = events.iter().try_for_each(|event| session.event(event));
-        let outcome = events.and_then(|()| session.frame(t_s, devices.input()));
+        let told = events.iter().try_for_each(|event| session.event(event));
+        let mut outcome = session.frame(t_s, devices.input());
+        let mut failed: Vec<script::Error> = told.err().into_iter().collect();
+        if let Err(error) = &outcome
+            && session
+                .script()
+                .is_some_and(|script| !script.suspended().contains(&"frame"))
+            && session
+                .script()
+                .is_some_and(|script| script.suspended().contains(&"step"))
+        {
+            // `step` is not called again; what it has left can still be seen.
+            failed.push(error.clone());
+            outcome = session.frame(t_s, devices.input());
+        }
         devices.step_done();
+        for error in &failed {
+            self.fail(error);
+        }
         self.script_ms = asked_at.elapsed().as_secs_f64() * 1e3;
         match outcome {
             Ok(frame) => {
@@ -333,7 +349,6 @@ impl Live {
             return;
         };
         if let Err(error) = session.event(event) {
-            self.is_halted = true;
             self.fail(&error);
         }
     }
@@ -601,7 +616,16 @@ impl Live {
                     version.loaded_at
                 )
             }
-            Some(version) => format!("running the version of {}", version.loaded_at),
+            Some(version) => {
+                let script = self.current.as_ref().and_then(Session::script);
+                let suspended = script.map_or(&[][..], script::Script::suspended);
+                let without = if suspended.is_empty() {
+                    String::new()
+                } else {
+                    format!(" without its {}", suspended.join(" and "))
+                };
+                format!("running the version of {}{without}", version.loaded_at)
+            }
             None => String::new(),
         }
     }

@@ -268,6 +268,8 @@ pub struct Script {
     pending: (glam::Vec2, f32),
     /// Live: steps that were not run; else those that are not to run.
     left_out: Vec<Range<u64>>,
+    /// Live: callbacks that have failed and are not called again.
+    suspended: Vec<&'static str>,
 }
 
 impl Script {
@@ -285,6 +287,7 @@ impl Script {
             lines_done: 0,
             pending: Default::default(),
             left_out: Vec::new(),
+            suspended: Vec::new(),
         })
     }
 
@@ -292,6 +295,26 @@ impl Script {
     #[must_use]
     pub fn duration_s(&self) -> Option<f64> {
         self.scene.duration_s
+    }
+
+    /// Live: callbacks that have failed, in the order in which they did. Each is called no more by this version,
+    /// so that one mistake is one message and the rest goes on: without `step` or `event` the picture goes on
+    /// as they left it, without `frame` (which stands for `camera` too) there is no other picture.
+    #[must_use]
+    pub fn suspended(&self) -> &[&'static str] {
+        &self.suspended
+    }
+
+    fn is_suspended(&self, callback: &str) -> bool {
+        self.suspended.contains(&callback)
+    }
+
+    /// A callback that fails while it plays live is not called again.
+    fn heard<T>(&mut self, callback: &'static str, result: Result<T, Error>) -> Result<T, Error> {
+        if result.is_err() && self.vm.is_live() && !self.is_suspended(callback) {
+            self.suspended.push(callback);
+        }
+        result
     }
 
     /// Whether the scene has `step`.
@@ -329,8 +352,12 @@ impl Script {
         }
         self.steps_done = wanted;
         let (mut drag, mut wheel) = std::mem::take(&mut self.pending);
+        if self.is_suspended("step") {
+            return Ok(());
+        }
         if self.vm.is_live() {
-            let end = self.vm.step(&step, first..wanted, input, drag, wheel)?;
+            let run = self.vm.step(&step, first..wanted, input, drag, wheel);
+            let end = self.heard("step", run)?;
             if end < wanted {
                 self.left_out.push(end..wanted);
             }
@@ -372,7 +399,8 @@ impl Script {
     /// # Errors
     /// As thrown by `frame`, or what is wrong with the table that it returned.
     pub fn frame(&mut self, t_s: f64) -> Result<Frame, Error> {
-        self.vm.frame(&self.scene, t_s)
+        let frame = self.vm.frame(&self.scene, t_s);
+        self.heard("frame", frame)
     }
 
     /// The camera at `t_s`, where the scene has a function for it: quicker than [`Script::frame`].
@@ -380,7 +408,8 @@ impl Script {
     /// # Errors
     /// As thrown by `camera`, or what is wrong with the table that it returned.
     pub fn camera(&mut self, t_s: f64) -> Result<Option<Camera>, Error> {
-        self.vm.camera(&self.scene, t_s)
+        let camera = self.vm.camera(&self.scene, t_s);
+        self.heard("frame", camera)
     }
 
     /// What happens at `from_s` or later and before `to_s`, in order of time; nothing where the scene
@@ -436,11 +465,15 @@ impl Script {
     /// # Errors
     /// As thrown by `event`.
     pub fn event(&mut self, event: &Event) -> Result<(), Error> {
-        let Some(callback) = &self.scene.event else {
+        let Some(callback) = self.scene.event.clone() else {
             return Ok(());
         };
+        if self.is_suspended("event") {
+            return Ok(());
+        }
         self.events_done += 1;
-        self.vm.event(callback, event, self.events_done)
+        let told = self.vm.event(&callback, event, self.events_done);
+        self.heard("event", told)
     }
 
     /// Calls `on_unload` and returns its data for the next version; `None` where there is none.

@@ -428,3 +428,60 @@ return {
     assert_eq!(state(&mut session, 1.25), "bright 75");
     assert_eq!(state(&mut session, 3.0), "bright 100");
 }
+
+#[test]
+fn a_callback_that_fails_is_suspended_and_the_rest_goes_on() {
+    let folder = folder(
+        r#"local steps, heard = 0, 0
+return {
+	step = function()
+		steps += 1
+		if steps == 10 then error("no more steps") end
+	end,
+	event = function(e)
+		if e.kind == "key" and e.name == "x" then error("no such key") end
+		if e.kind == "key" then heard += 1 end
+	end,
+	frame = function(t)
+		if t > 1 then error("too late") end
+		return { state = `{steps} {heard} {math.floor(100 * t)}` }
+	end,
+}
+"#,
+    );
+    let zero = Instant::now();
+    let mut live = Live::new(AssetCache::new(Arc::new(|_, _| ())), zero);
+    let mut devices = Devices::default();
+    live.open(options(folder.path()), devices.input(), zero)
+        .expect("opens");
+    let mut at = |devices: &mut Devices, ms: u64| {
+        let moves = live.step(devices, None, zero + Duration::from_millis(ms));
+        let fault = live.fault().map(|f| (f.text.clone(), f.running.clone()));
+        (moves, live.frame().state.clone().expect("a state"), fault)
+    };
+    devices.key("a");
+    assert_eq!(at(&mut devices, 20), (true, "4 1 2".to_owned(), None));
+    // The tenth step fails: one error, and the picture goes on as the steps have left it.
+    let (moves, state, fault) = at(&mut devices, 105);
+    assert!(moves);
+    assert_eq!(state, "10 1 10");
+    let (text, running) = fault.expect("an error");
+    assert!(text.contains("scene.luau:5: no more steps"), "{text}");
+    assert!(running.ends_with("without its step"), "{running}");
+    devices.key("b");
+    let (moves, state, _) = at(&mut devices, 205);
+    assert_eq!((moves, state.as_str()), (true, "10 2 20"));
+    devices.key("x");
+    let (moves, state, fault) = at(&mut devices, 305);
+    assert_eq!((moves, state.as_str()), (true, "10 2 30"));
+    let (text, running) = fault.expect("an error");
+    assert!(text.contains("scene.luau:8: no such key"), "{text}");
+    assert!(running.ends_with("without its step and event"), "{running}");
+    devices.key("c");
+    assert_eq!(at(&mut devices, 405).1, "10 2 40", "nobody hears it");
+    // Without frame the last picture stays.
+    let (moves, state, fault) = at(&mut devices, 1105);
+    assert_eq!((moves, state.as_str()), (false, "10 2 40"));
+    assert!(fault.expect("an error").0.contains("too late"));
+    assert!(!at(&mut devices, 1205).0);
+}
