@@ -428,7 +428,7 @@ function vector.dot(a, b) end
 ---@field states? any What an avatar's file says of states
 ---@field manifest? any What an avatar's file says of itself
 ---@field asset_type? string `head`, `body` or `object`, of an avatar
----@field effects (Effect|EffectUse)[] What changes its splats, one after the other; up to four
+---@field effects? (Effect|EffectUse)[] What changes its splats, one after the other; up to four (default none)
 ---@field pivot ("joint"|"origin") What bones turn around
 local Handle = {}
 ---The bone of this name, or nil.

@@ -206,6 +206,27 @@ fn what_is_bound_is_what_the_table_says() {
     }
 }
 
+/// What test files have beside it.
+#[test]
+fn what_tests_have_is_what_the_table_says() {
+    let list = |names: Vec<&str>| {
+        let mut names: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+        names.sort();
+        format!("{{ {} }}", names.join(", "))
+    };
+    let said = list(api::EXPECTATION.functions.iter().map(|f| f.name).collect());
+    let asked = list(TESTED_SCENE.methods.iter().map(|f| f.name).collect());
+    let text = format!(
+        "local function names(t) local all = {{}} for name, value in t do \
+         if type(value) == 'function' then table.insert(all, name) end end table.sort(all) return all end\n\
+         return {{ parity = function(scene)\nexpect(names(expect(1))).equals({said})\n\
+         expect(names(getmetatable(scene))).equals({asked})\nexpect(scene.duration).equals(1)\nend }}"
+    );
+    let subject: Rc<RefCell<dyn Subject>> = Rc::new(RefCell::new(Nobody));
+    let outcomes = run_tests(setup(scene(&text)), subject, "", |_| ()).expect("the tests run");
+    assert!(outcomes[0].error.is_none(), "{:?}", outcomes[0].error);
+}
+
 /// Tables that the host makes have the fields of their records.
 #[test]
 fn what_the_host_hands_over_is_what_the_table_says() {
@@ -490,8 +511,13 @@ fn every_call_is_used() {
     for folder in ["scenes", "scripts", "templates", "tests"] {
         collect(&root.join(folder), &mut texts);
     }
+    let of_tests = TESTED_SCENE
+        .methods
+        .iter()
+        .map(|f| format!("scene:{}", f.name));
     let unused: Vec<String> = (functions().into_iter())
         .map(|(name, _)| name)
+        .chain(of_tests)
         .filter(|name| !texts.iter().any(|text| is_called(text, name)))
         .collect();
     assert!(unused.is_empty(), "nobody uses {unused:?}");

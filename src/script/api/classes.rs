@@ -182,7 +182,7 @@ pub static HANDLE: Class = Class {
     methods: &[
         function("bone", "The bone of this name, or nil.")
             .takes(&[text("name", "One of `bones`")])
-            .gives(&[item("bone", Kind::Class("bone"), "It").or("nil")])
+            .gives(&[item("bone", Kind::Class("bone"), "To turn and move it").or("nil")])
             .example(rigged!("expect(hero:bone(\"head\").name).equals(\"head\")")),
         function("shape", "The value of a blendshape.")
             .takes(&[text("name", "One of `shapes`").sample("\"smile\"")])

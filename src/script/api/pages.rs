@@ -562,33 +562,35 @@ fn words(kind: &Kind) -> String {
     }
 }
 
-/// A table of parameters, results or fields.
+/// A table of parameters or fields, with the columns that say something.
 fn rows(out: &mut String, head: &str, items: &[Item], is_class: bool) {
     if items.is_empty() {
         return;
     }
+    let last = |item: &Item| match (is_class, item.is_writable) {
+        (true, true) => "yes".to_owned(),
+        (true, false) => String::new(),
+        _ => item.default.unwrap_or("needed").to_owned(),
+    };
+    let columns: [(&str, &dyn Fn(&Item) -> String); 6] = [
+        (head, &|item| format!("`{}`", item.name)),
+        ("is", &|item| words(&item.kind)),
+        ("unit", &|item| item.unit.to_owned()),
+        ("range", &|item| range(item.range)),
+        (if is_class { "set" } else { "default" }, &last),
+        ("", &|item| item.doc.to_owned()),
+    ];
+    let said = |column: &dyn Fn(&Item) -> String| items.iter().any(|item| !column(item).is_empty());
+    let columns: Vec<_> = (columns.into_iter())
+        .filter(|(_, column)| said(column))
+        .collect();
+    let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
     line!(out);
-    line!(
-        out,
-        "| {head} | is | unit | range | {} | |",
-        if is_class { "set" } else { "default" }
-    );
-    line!(out, "|---|---|---|---|---|---|");
+    line!(out, "| {} |", heads.join(" | "));
+    line!(out, "|{}", "---|".repeat(heads.len()));
     for item in items {
-        let last = match (is_class, item.is_writable) {
-            (true, true) => "yes",
-            (true, false) => "",
-            _ => item.default.unwrap_or("needed"),
-        };
-        line!(
-            out,
-            "| `{}` | {} | {} | {} | {last} | {} |",
-            item.name,
-            words(&item.kind),
-            item.unit,
-            range(item.range),
-            item.doc
-        );
+        let cells: Vec<String> = columns.iter().map(|(_, column)| column(item)).collect();
+        line!(out, "| {} |", cells.join(" | "));
     }
 }
 
@@ -800,7 +802,7 @@ fn markdown() -> String {
     line!(out, "| name | |");
     line!(out, "|---|---|");
     for (name, source) in modules::library() {
-        line!(out, "| `{name}` | {} |", opening(source));
+        line!(out, "| [`{name}`]({name}.luau) | {} |", opening(source));
     }
     line!(out);
     line!(out, "## removed");
