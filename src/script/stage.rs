@@ -217,7 +217,9 @@ fn splats_options(options: &Value) -> Result<(Option<u32>, Option<String>)> {
     }
     let table = args::table(options, "stage.splats: options")?;
     args::only_keys(table, &api::SPLATS_OPTIONS, "stage.splats: options")?;
-    if !table.raw_get::<Value>("args")?.is_nil() {
+    let given = table.raw_get::<Value>("args")?;
+    if !given.is_nil() {
+        super::plain::to_json(&given, "stage.splats: args")?;
         return Err(Error::runtime(
             "stage.splats: args are for built-in scenes; a file takes level and axes",
         ));
