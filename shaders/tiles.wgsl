@@ -20,12 +20,16 @@ var<workgroup> scanned: array<u32, 256>;
 var<workgroup> large: array<u32, 256>;
 var<workgroup> large_count: atomic<u32>;
 var<workgroup> large_total: u32;
+// Of each large splat the end of its rows of tiles among those of all, its first row, and where its next pair
+// goes.
 var<workgroup> row_scanned: array<u32, 256>;
+var<workgroup> row_first: array<u32, 256>;
+var<workgroup> next_place: array<atomic<u32>, 256>;
 
-// Splats that touch more tiles than this are emitted by the whole workgroup, one after the other.
-// Measured on an H200, "tiles" in ms with 48, 96, 192, 384: an avatar of 20,750 splats at 1024x1024
-// 0.285, 0.057, 0.052, 0.052; a room of 398,694 at 1920x1080 0.204, 0.126, 0.110, 0.111.
-const LARGE_TILES: u32 = 192u;
+// Splats that touch more tiles than this are emitted by the whole workgroup.
+// Measured on an H200, "tiles" in ms with 32, 64, 96, 192: a passage of 300,000 splats at 1920x1080 0.187, 0.194,
+// 0.199, 0.205; an avatar of 20,750 at 1024x1024 0.051 to 0.056 with all of them.
+const LARGE_TILES: u32 = 32u;
 // Sorts behind every tile; fills a place that two kernels rounded differently.
 const NO_TILE: u32 = 0xffffffffu;
 
@@ -121,52 +125,63 @@ fn emit_pairs(
     if lane == 0u {
         large_total = atomicLoad(&large_count);
     }
-    // The order in which large ones are taken does not matter: their places are fixed.
     let total = workgroupUniformLoad(&large_total);
-    for (var k = 0u; k < total; k++) {
-        let owner = large[k];
-        let i_large = group.x * 256u + owner;
-        let first = base + select(0u, scanned[max(owner, 1u) - 1u], owner > 0u);
-        emit_large(order[i_large], first, base + scanned[owner], lane);
+    if total > 0u {
+        emit_large(group.x * 256u, base, total, lane);
     }
 }
 
-// One splat by 256 threads: thread = row of tiles, 256 rows (4,096 px) a round.
-fn emit_large(record: u32, first: u32, end: u32, lane: u32) {
-    let shape = record_shape[record];
-    let l = record_form[record].xyz;
-    let q_max = 2.0 * log(255.0 * shape.w);
-    let rows = tile_rows(shape.xy, l, q_max);
-    let depth = depth_code(shape.z);
-    var round_first = first;
-    for (var round = rows.x; round < rows.y; round += 256u) {
-        let row = round + lane;
-        var span = vec2<u32>(0u);
-        if row < rows.y {
-            span = tile_span(shape.xy, l, q_max, row);
+// The `total` splats of `large`, all at once: an item of work is one row of tiles of one splat. Places
+// within a splat are taken as rows come to it: its keys all differ, so the sort leaves no trace of that.
+fn emit_large(block: u32, base: u32, total: u32, lane: u32) {
+    var count = 0u;
+    if lane < total {
+        let owner = large[lane];
+        let record = order[block + owner];
+        let shape = record_shape[record];
+        let rows = tile_rows(shape.xy, record_form[record].xyz, 2.0 * log(255.0 * shape.w));
+        count = rows.y - rows.x;
+        row_first[lane] = rows.x;
+        let before = select(0u, scanned[max(owner, 1u) - 1u], owner > 0u);
+        atomicStore(&next_place[lane], base + before);
+    }
+    row_scanned[lane] = count;
+    workgroupBarrier();
+    for (var step = 1u; step < 256u; step <<= 1u) {
+        var before = 0u;
+        if lane >= step {
+            before = row_scanned[lane - step];
         }
-        let count = span.y - span.x;
-        row_scanned[lane] = count;
         workgroupBarrier();
-        for (var step = 1u; step < 256u; step <<= 1u) {
-            var before = 0u;
-            if lane >= step {
-                before = row_scanned[lane - step];
-            }
-            workgroupBarrier();
-            row_scanned[lane] += before;
-            workgroupBarrier();
+        row_scanned[lane] += before;
+        workgroupBarrier();
+    }
+    let items = row_scanned[255];
+    for (var item = lane; item < items; item += 256u) {
+        // The first splat whose rows go beyond the item.
+        var k = 0u;
+        for (var step = 128u; step > 0u; step >>= 1u) {
+            k += select(0u, step, row_scanned[k + step - 1u] <= item);
         }
-        var place = round_first + row_scanned[lane] - count;
+        let before = select(0u, row_scanned[max(k, 1u) - 1u], k > 0u);
+        let row = row_first[k] + item - before;
+        let record = order[block + large[k]];
+        let shape = record_shape[record];
+        let span = tile_span(shape.xy, record_form[record].xyz, 2.0 * log(255.0 * shape.w), row);
+        let end = base + scanned[large[k]];
+        var place = atomicAdd(&next_place[k], span.y - span.x);
+        let depth = depth_code(shape.z);
         for (var x = span.x; x < span.y && place < end; x++) {
             write_pair(place, pair_key(row * view.tile_count.x + x, depth), record);
             place++;
         }
-        round_first += row_scanned[255];
-        workgroupBarrier();
     }
-    for (var place = round_first + lane; place < end; place += 256u) {
-        write_pair(place, NO_TILE, record);
+    workgroupBarrier();
+    if lane < total {
+        let end = base + scanned[large[lane]];
+        for (var place = atomicLoad(&next_place[lane]); place < end; place++) {
+            write_pair(place, NO_TILE, order[block + large[lane]]);
+        }
     }
 }
 

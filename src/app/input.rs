@@ -6,6 +6,7 @@
 //! and everything is let go when the window loses the focus.
 
 use crate::frame::{Event, Input};
+use crate::script::ParamValue;
 use glam::{DVec2, Vec2, Vec3};
 use std::collections::BTreeMap;
 use winit::dpi::PhysicalPosition;
@@ -50,6 +51,8 @@ pub enum Arrival {
     Gyro(Option<[f32; 3]>),
     /// A message: name and values.
     Message(String, Vec<f64>),
+    /// A parameter was set.
+    Param(String, ParamValue),
 }
 
 /// The devices of one window.
@@ -64,6 +67,8 @@ pub struct Devices {
     size_px: [u32; 2],
     pointer_px: Option<PhysicalPosition<f64>>,
     events: Vec<Event>,
+    /// Parameters that were set since the last step.
+    params: Vec<(String, ParamValue)>,
     /// What came in since it was taken, where somebody writes it down.
     tape: Option<Vec<Arrival>>,
 }
@@ -246,6 +251,18 @@ impl Devices {
     pub fn message(&mut self, event: Event) {
         self.note(|| Arrival::Message(event.name.clone(), event.values.clone()));
         self.events.push(event);
+    }
+
+    /// A parameter was set, by a slider, a message or a controller.
+    pub fn param(&mut self, name: &str, value: ParamValue) {
+        self.note(|| Arrival::Param(name.to_owned(), value.clone()));
+        self.params.retain(|(known, _)| known != name);
+        self.params.push((name.to_owned(), value));
+    }
+
+    /// The parameters that were set since the last call, each once.
+    pub fn take_params(&mut self) -> Vec<(String, ParamValue)> {
+        std::mem::take(&mut self.params)
     }
 
     /// The target that the pointer is over.

@@ -14,11 +14,16 @@ use super::session::{SceneOptions, Session};
 use super::watch::{Change, ContentHash, Loaded, WatchSet};
 use crate::audio::{Listener, VoiceSpec};
 use crate::frame::{Event, Frame, Input};
-use crate::script;
+use crate::script::{self, Changed};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// The slowest that scene time can go, against the clock.
+pub const SPEED_MIN: f64 = 1.0 / 16.0;
+/// The fastest.
+pub const SPEED_MAX: f64 = 8.0;
 
 /// Target of the log lines that tell a reload's story.
 pub const RELOAD: &str = "splatstage::reload";
@@ -30,6 +35,10 @@ struct Clock {
     t_s: f64,
     since: Instant,
     is_paused: bool,
+    /// Scene seconds for each second.
+    speed: f64,
+    /// Goes on from the beginning after so many seconds.
+    loop_s: Option<f64>,
 }
 
 impl Clock {
@@ -38,6 +47,8 @@ impl Clock {
             t_s,
             since: now,
             is_paused: false,
+            speed: 1.0,
+            loop_s: None,
         }
     }
 
@@ -45,7 +56,12 @@ impl Clock {
         if self.is_paused {
             self.t_s
         } else {
-            self.t_s + now.saturating_duration_since(self.since).as_secs_f64()
+            let t_s =
+                self.t_s + self.speed * now.saturating_duration_since(self.since).as_secs_f64();
+            match self.loop_s {
+                Some(loop_s) if t_s >= loop_s => t_s.rem_euclid(loop_s),
+                _ => t_s,
+            }
         }
     }
 
@@ -90,6 +106,8 @@ pub struct Live {
     /// Loaded, and not yet in any submitted frame.
     fresh: Option<Version>,
     script_ms: f64,
+    /// A parameter has made the scene load anew, at this scene time, seconds.
+    loaded_s: Option<f64>,
     senses: Senses,
     started: Instant,
 }
@@ -114,6 +132,7 @@ impl Live {
             next_waits: None,
             fresh: None,
             script_ms: 0.0,
+            loaded_s: None,
             senses: Senses::default(),
             started,
         }
@@ -220,6 +239,7 @@ impl Live {
             }
             None => Vec::new(),
         };
+        self.set_params(devices, now);
         let now_s = self.now_s(now);
         events.extend(self.senses.complete(devices.take_events(), now_s));
         devices.over(self.senses.over());
@@ -229,9 +249,25 @@ impl Live {
         };
         let t_s = self.clock.t_s(now);
         let asked_at = Instant::now();
-        let events = events.iter().try_for_each(|event| session.event(event));
-        let outcome = events.and_then(|()| session.frame(t_s, devices.input()));
+        let told = events.iter().try_for_each(|event| session.event(event));
+        let mut outcome = session.frame(t_s, devices.input());
+        let mut failed: Vec<script::Error> = told.err().into_iter().collect();
+        if let Err(error) = &outcome
+            && session
+                .script()
+                .is_some_and(|script| !script.suspended().contains(&"frame"))
+            && session
+                .script()
+                .is_some_and(|script| script.suspended().contains(&"step"))
+        {
+            // `step` is not called again; what it has left can still be seen.
+            failed.push(error.clone());
+            outcome = session.frame(t_s, devices.input());
+        }
         devices.step_done();
+        for error in &failed {
+            self.fail(error);
+        }
         self.script_ms = asked_at.elapsed().as_secs_f64() * 1e3;
         match outcome {
             Ok(frame) => {
@@ -246,6 +282,45 @@ impl Live {
                 false
             }
         }
+    }
+
+    /// Hands on the parameters that came in. What the script read while it loaded takes a load.
+    fn set_params(&mut self, devices: &mut Devices, now: Instant) {
+        let mut loads = Vec::new();
+        for (name, value) in devices.take_params() {
+            let Some(session) = &mut self.current else {
+                continue;
+            };
+            match session.set_param(&name, &value) {
+                Ok(Changed::ByLoading) => loads.push(name),
+                Ok(Changed::Now | Changed::No) => {}
+                Err(why) => tracing::warn!("{why}"),
+            }
+        }
+        if !loads.is_empty() {
+            self.loaded_s = Some(self.clock.t_s(now));
+            let cause = format!("parameter {}", loads.join(", "));
+            self.reload(&cause, devices.input(), now);
+        }
+    }
+
+    /// The scene time at which a parameter has made the scene load anew since the last call.
+    pub fn take_loaded_s(&mut self) -> Option<f64> {
+        self.loaded_s.take()
+    }
+
+    /// What a line of a console comes to.
+    ///
+    /// # Errors
+    /// No scene is there, or what the line throws: a sentence with its place.
+    pub fn evaluate(&mut self, line: &str, now: Instant) -> Result<Option<String>, String> {
+        let t_s = self.clock.t_s(now);
+        let Some(session) = &mut self.current else {
+            return Err("no scene is loaded".to_owned());
+        };
+        session
+            .evaluate(line, t_s)
+            .map_err(|error| error.to_string())
     }
 
     /// `now` as scripts' clicks are timed, seconds.
@@ -274,7 +349,6 @@ impl Live {
             return;
         };
         if let Err(error) = session.event(event) {
-            self.is_halted = true;
             self.fail(&error);
         }
     }
@@ -375,6 +449,34 @@ impl Live {
         let t_s = self.clock.t_s(now);
         self.clock.set(t_s, now);
         self.clock.is_paused = !self.clock.is_paused;
+    }
+
+    /// How fast scene time goes, against the clock.
+    #[must_use]
+    pub fn speed(&self) -> f64 {
+        self.clock.speed
+    }
+
+    /// Scene time goes `speed` times as fast as the clock, [`SPEED_MIN`] to [`SPEED_MAX`]. Nothing happens
+    /// where time cannot be set.
+    pub fn set_speed(&mut self, speed: f64, now: Instant) {
+        if self.seekable_s().is_some() && speed.is_finite() {
+            self.clock.set(self.clock.t_s(now), now);
+            self.clock.speed = speed.clamp(SPEED_MIN, SPEED_MAX);
+        }
+    }
+
+    /// Whether a scene that ends begins anew.
+    #[must_use]
+    pub fn is_looped(&self) -> bool {
+        self.clock.loop_s.is_some()
+    }
+
+    /// Lets a scene that ends begin anew, or go on after its end. Nothing happens where time cannot be set.
+    pub fn toggle_loop(&mut self, now: Instant) {
+        let duration_s = self.seekable_s().filter(|_| self.clock.loop_s.is_none());
+        self.clock.set(self.clock.t_s(now), now);
+        self.clock.loop_s = duration_s.filter(|duration_s| *duration_s > 0.0);
     }
 
     /// Length of a scene whose pictures depend on time alone, seconds: its time can be set. A stepped
@@ -514,7 +616,16 @@ impl Live {
                     version.loaded_at
                 )
             }
-            Some(version) => format!("running the version of {}", version.loaded_at),
+            Some(version) => {
+                let script = self.current.as_ref().and_then(Session::script);
+                let suspended = script.map_or(&[][..], script::Script::suspended);
+                let without = if suspended.is_empty() {
+                    String::new()
+                } else {
+                    format!(" without its {}", suspended.join(" and "))
+                };
+                format!("running the version of {}{without}", version.loaded_at)
+            }
             None => String::new(),
         }
     }

@@ -1,11 +1,13 @@
 //! `new`: the folder of a scene of one's own: a scene that plays, a test that passes, and what an editor
 //! needs to know of both.
 //!
-//! The editor's part is hidden: `.luau/stage/` holds the library as it is embedded, for completion and to
-//! read; nothing is loaded from there. It writes over nothing.
+//! The editor's part is hidden: `.luau/stage/` holds the library as it is embedded, and the two files beside
+//! it what the host gives (`script::api`), for completion and to read; nothing is loaded from there. It
+//! writes over nothing.
 
 use super::{Usage, atomic};
 use crate::script;
+use crate::script::api::{self, Format};
 use anyhow::{Context as _, bail};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -59,11 +61,25 @@ impl Template {
     }
 }
 
-/// Globals that no Luau tool knows of its own accord; `expect` is there in tests.
-const GLOBALS: [&str; 5] = ["stage", "motion", "sound", "log", "expect"];
-
+/// What is for editors.
+const HIDDEN: &str = ".luau";
 /// Where the library lies for the editor.
 const LIBRARY: &str = ".luau/stage";
+/// What scenes can use, for luau-lsp and for lua-language-server.
+const STUBS: [(Format, &str); 2] = [
+    (Format::Luau, ".luau/splatstage.d.luau"),
+    (Format::Lua, ".luau/splatstage.lua"),
+];
+
+/// Globals that no Luau tool knows of its own accord; `expect` is there in tests.
+fn globals() -> Vec<&'static str> {
+    let spaces = api::NAMESPACES.iter().map(|space| space.name);
+    let of_tests = api::TESTING.functions.iter().map(|function| function.name);
+    spaces
+        .filter(|name| !name.is_empty())
+        .chain(of_tests)
+        .collect()
+}
 
 /// Makes a scene in `folder`, which may exist, and returns the files that it wrote.
 ///
@@ -75,17 +91,22 @@ pub fn new_scene(folder: &Path, template: Template) -> anyhow::Result<Vec<PathBu
         .collect();
     let luau = json!({
         "languageMode": "nonstrict",
-        "globals": GLOBALS,
+        "globals": globals(),
         "aliases": { "stage": LIBRARY },
     });
     let code = json!({
         "luau-lsp.platform.type": "standard",
         "luau-lsp.sourcemap.enabled": false,
+        "luau-lsp.types.definitionFiles": { "@splatstage": STUBS[0].1 },
+        "Lua.workspace.library": [HIDDEN],
         "files.associations": { "*.luau": "luau" },
-        "files.exclude": { ".luau": true },
+        "files.exclude": { HIDDEN: true },
     });
     files.push((folder.join(".luaurc"), format!("{luau:#}\n")));
     files.push((folder.join(".vscode/settings.json"), format!("{code:#}\n")));
+    for (format, name) in STUBS {
+        files.push((folder.join(name), api::page(format)));
+    }
     for (name, text) in script::library() {
         let path = folder.join(LIBRARY).join(format!("{name}.luau"));
         files.push((path, (*text).to_owned()));

@@ -7,7 +7,7 @@
 use super::assets::{AssetCache, LoadProgress};
 use super::interrupt;
 use super::movie::{Kind, Movie, write_png};
-use super::replay::{Log, Player};
+use super::replay::{LOOK_HZ, Log, Player};
 use super::session::{SceneOptions, Session};
 use super::soundtrack::{self, MicChoice, Recording, SoundOptions};
 use super::{FilmMode, Usage, progress::Progress};
@@ -247,6 +247,9 @@ impl Studio {
     }
 }
 
+/// Pictures that a script's time is measured over: two seconds.
+const SCRIPT_LOOKS: u32 = 120;
+
 /// Whole loops that a stepped scene runs before its first picture, so that what glides has settled.
 fn preroll_s(session: &Session, loop_s: f64) -> f64 {
     if session.is_stepped() {
@@ -265,6 +268,10 @@ fn load(scene: &SceneOptions, size: [u32; 2], cache: &Arc<AssetCache>) -> anyhow
     let session = Session::open(scene.clone(), Arc::clone(cache), false)?;
     let mut player = Player::new(session, log, size);
     player.load()?;
+    let wrong = player.session().wrong_params();
+    if !wrong.is_empty() {
+        bail!(Usage(wrong.join("\n")));
+    }
     Ok(player)
 }
 
@@ -356,7 +363,11 @@ pub fn render(
     if let (Some(path), Some(true), false) = (output, kind.map(Kind::has_sound), is_off) {
         // First, since what muxes it wants it whole; the scene plays twice, drawn once.
         let cache = studio.player.session().cache();
-        let mut player = load(scene, draw.size, cache)?;
+        let listened = SceneOptions {
+            heard_only: true,
+            ..studio.player.session().options().clone()
+        };
+        let mut player = load(&listened, draw.size, cache)?;
         let from_s = instants[0].1 + preroll_s;
         let range = soundtrack::range_of(from_s, instants.len(), fps)?;
         let recording = Recording::of(&mut player, range, sound)?;
@@ -410,6 +421,10 @@ fn render_sound(
     path: &Path,
     sound: &SoundOptions,
 ) -> anyhow::Result<Value> {
+    let scene = &SceneOptions {
+        heard_only: true,
+        ..scene.clone()
+    };
     let mut player = load(scene, draw.size, &offline_cache())?;
     let instants = instants(span, Rate::PerSecond(fps), player.session().duration_s())?;
     let preroll_s = (scene.loop_s).map_or(0.0, |loop_s| preroll_s(player.session(), loop_s));
@@ -630,6 +645,16 @@ pub fn bench(
         last = Some((frame, stats));
         bar.set(round as f32 / (WARM_UP + count) as f32);
     }
+    // What the script takes as time goes on, as in a window: steps, and all cameras of a shutter.
+    let mut script = Vec::new();
+    for look in 1..=SCRIPT_LOOKS {
+        interrupt::check()?;
+        let start = Instant::now();
+        studio
+            .player
+            .frame(t_s + f64::from(look) / f64::from(LOOK_HZ))?;
+        script.push(start.elapsed().as_secs_f64() * 1e3);
+    }
     let (frame, stats) = last.context("nothing was drawn")?;
     let mut report = studio.about();
     report.insert("count".into(), json!(stats.count));
@@ -642,6 +667,7 @@ pub fn bench(
     report.insert("gpu_ms".into(), json!(median(gpu)));
     report.insert("total_ms".into(), json!(median(total)));
     report.insert("cpu_ms".into(), json!(median(cpu)));
+    report.insert("script_ms".into(), json!(median(script)));
     report.insert(
         "bytes_per_splat".into(),
         json!(studio.renderer.bytes_per_splat(sh_degree(&frame))),

@@ -2,13 +2,14 @@
 //!
 //! Off unless a port is named; then everybody who reaches the port can send. Understood are
 //! `/gyro x y z` (degrees; the first reading is straight ahead), `/pointer x y` (-1 to 1, y up),
-//! `/event NAME values...`, and anything else as a message whose name is the address. A thread
+//! `/param/NAME value` (a parameter of the scene), `/event NAME values...`, and anything else as a message whose name is the address. A thread
 //! receives; the window's loop takes what has come. Malformed packets are counted and dropped.
 //!
 //! Source: the OSC 1.0 specification, read by the `rosc` crate.
 
 use super::input::Devices;
 use crate::frame::Event;
+use crate::script::ParamValue;
 use anyhow::Context as _;
 use glam::{Vec2, Vec3};
 use rosc::{OscMessage, OscPacket, OscType};
@@ -22,11 +23,15 @@ const QUEUE_MAX: usize = 1024;
 /// Bundles in bundles that are followed.
 const NESTING_MAX: usize = 8;
 
+/// Begins the address of a parameter.
+const PARAM: &str = "/param/";
+
 /// What one message means.
 #[derive(Clone, Debug, PartialEq)]
 enum Said {
     Gyro(Vec3),
     Pointer(Vec2),
+    Param(String, ParamValue),
     Event(Event),
 }
 
@@ -75,6 +80,7 @@ impl Osc {
                     devices.gyro((angles_deg - zero_deg).map(short_way_deg));
                 }
                 Said::Pointer(at) => devices.point(at.as_dvec2()),
+                Said::Param(name, value) => devices.param(&name, value),
                 Said::Event(event) => devices.message(event),
             }
         }
@@ -169,6 +175,15 @@ fn meaning(message: &OscMessage) -> Option<Said> {
             let at = Vec2::new(lane(0)?, lane(1)?);
             Some(Said::Pointer(at.clamp(Vec2::NEG_ONE, Vec2::ONE)))
         }
+        address if address.starts_with(PARAM) => {
+            let value = match message.args.first()? {
+                OscType::String(text) => ParamValue::Text(text.clone()),
+                OscType::Bool(flag) => ParamValue::Flag(*flag),
+                other => ParamValue::Number(number(other)?),
+            };
+            let name = address[PARAM.len()..].to_owned();
+            Some(Said::Param(name, value))
+        }
         address => {
             let name = match (address, message.args.first()) {
                 ("/event", Some(OscType::String(name))) => name.clone(),
@@ -234,10 +249,17 @@ mod tests {
             panic!("no event: {said:?}");
         };
         assert_eq!((event.name.as_str(), event.values), ("wave", vec![3.0]));
-        let Some(Said::Event(event)) = meaning(&message("/param/glow", floats(&[0.5]))) else {
+        let Some(Said::Event(event)) = meaning(&message("/lamp/glow", floats(&[0.5]))) else {
             panic!("no message");
         };
-        assert_eq!(event.name, "param/glow");
+        assert_eq!(event.name, "lamp/glow");
+        let param = |value| Some(Said::Param("glow".to_owned(), value));
+        let said = meaning(&message("/param/glow", floats(&[0.5])));
+        assert_eq!(said, param(ParamValue::Number(0.5)));
+        let said = meaning(&message("/param/glow", vec![OscType::String("dim".into())]));
+        assert_eq!(said, param(ParamValue::Text("dim".to_owned())));
+        assert_eq!(meaning(&message("/param/glow", Vec::new())), None);
+        assert_eq!(meaning(&message("/param/glow", floats(&[f32::NAN]))), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Drawn with egui in a pass of its own after the picture, and only when there is something to say.
 //! It decides nothing: clicks come back as an [`Action`]. Sizes are egui points.
 
+use super::workbench::{Tools, Wish, Workbench};
 use crate::gpu::{self, Context, Stats};
 use egui::{Align2, Color32, FontId, RichText, Ui, vec2};
 use std::collections::VecDeque;
@@ -14,7 +15,7 @@ const NOTE: Duration = Duration::from_secs(5);
 /// How long the time bar stays after the pointer has moved.
 const BAR: Duration = Duration::from_millis(2500);
 /// What the time bar leaves free beside its slider, points.
-const BAR_REST: f32 = 170.0;
+const BAR_REST: f32 = 340.0;
 
 /// Frame times that the figures are taken over.
 const FRAME_TIMES: usize = 120;
@@ -26,6 +27,9 @@ const RED: Color32 = Color32::from_rgb(255, 120, 110);
 /// The keys of the player, as the help shows them.
 pub const KEYS: &[(&str, &str)] = &[
     ("F1", "figures: frame time, GPU stages, counts"),
+    ("F2", "parameters: sliders, presets, MIDI"),
+    ("F3", "state machines, the state that is on"),
+    ("F4, `", "console: a line against the running scene"),
     ("F11", "full screen"),
     ("Esc", "leave full screen, then quit"),
     ("F12, p", "save a picture"),
@@ -38,6 +42,8 @@ pub const KEYS: &[(&str, &str)] = &[
     ),
     (", .", "a thirtieth of a second back or on"),
     ("Home, End", "to the start, to the end"),
+    ("- +", "half and twice as fast"),
+    ("r", "begin anew at the end, or no longer"),
     ("u", "sound off, and on again"),
     ("[ ]", "turn a scan about x by 90 degrees"),
     ("; '", "turn a scan about z by 90 degrees"),
@@ -78,12 +84,18 @@ pub struct Content<'a> {
     pub is_paused: bool,
     /// How long the scene is, where its time can be set, seconds.
     pub seekable_s: Option<f64>,
+    /// How fast scene time goes, against the clock.
+    pub speed: f64,
+    /// The scene begins anew at its end.
+    pub is_looped: bool,
     /// What is wrong with the newest versions of scene and shaders.
     pub faults: Vec<&'a Fault>,
     /// Files being loaded, and how far each is, 0 to 1.
     pub progress: &'a [(String, f32)],
     /// Recent scenes, newest first.
     pub recent: &'a [String],
+    /// What the panels of the workbench show; only made where one is open.
+    pub tools: &'a Tools,
 }
 
 /// What a person asked for by clicking.
@@ -93,6 +105,14 @@ pub enum Action {
     OpenRecent(usize),
     /// Go to this scene time, seconds.
     Seek(f64),
+    /// Let scene time go so many times as fast as the clock.
+    Speed(f64),
+    /// Begin anew at the end, or no longer.
+    Loop,
+    /// Stop scene time, or let it go on.
+    Pause,
+    /// What a panel of the workbench asks for.
+    Bench(Wish),
 }
 
 /// State of everything over the picture.
@@ -105,6 +125,8 @@ pub struct Overlay {
     /// Textures that are no longer needed once the next picture is painted.
     textures_done: Vec<egui::TextureId>,
     shows_figures: bool,
+    /// Parameters, console and state machines.
+    pub bench: Workbench,
     /// The help is shown.
     pub shows_help: bool,
     /// The recent scenes are shown.
@@ -135,6 +157,7 @@ impl Overlay {
             textures: Vec::new(),
             textures_done: Vec::new(),
             shows_figures: false,
+            bench: Workbench::default(),
             shows_help: false,
             shows_recent: false,
             bar_until: None,
@@ -233,6 +256,7 @@ impl Overlay {
         let bar_s = (content.seekable_s).filter(|_| content.is_paused || self.bar_until.is_some());
         let is_visible = self.shows_figures
             || bar_s.is_some()
+            || self.bench.is_open()
             || self.shows_help
             || self.shows_recent
             || !content.faults.is_empty()
@@ -260,14 +284,16 @@ impl Overlay {
                     action = recent(ui, content.recent);
                 });
             }
+            if !is_modal {
+                let wish = self.workbench(ui, content.tools);
+                action = wish.map(Action::Bench).or(action.take());
+            }
             let foot = !content.faults.is_empty()
                 || !content.progress.is_empty()
                 || !self.notes.is_empty();
             if let (Some(duration_s), false) = (bar_s, is_modal) {
                 panel(ui, "time", Align2::CENTER_BOTTOM, vec2(0.0, -6.0), |ui| {
-                    if let Some(t_s) = time_bar(ui, content.t_s, duration_s) {
-                        action = Some(Action::Seek(t_s));
-                    }
+                    action = time_bar(ui, content, duration_s).or(action.take());
                 });
             }
             if foot && !is_modal {
@@ -347,6 +373,32 @@ impl Overlay {
         for id in self.textures_done.drain(..) {
             painter.free_texture(&id);
         }
+    }
+
+    fn workbench(&mut self, ui: &mut Ui, tools: &Tools) -> Option<Wish> {
+        let mut wish = None;
+        if self.bench.shows_params {
+            panel(ui, "params", Align2::RIGHT_TOP, vec2(-6.0, 6.0), |ui| {
+                wish = self.bench.params(ui, tools);
+            });
+        }
+        if self.bench.shows_states {
+            panel(
+                ui,
+                "states",
+                Align2::RIGHT_BOTTOM,
+                vec2(-6.0, -40.0),
+                |ui| {
+                    self.bench.states(ui, tools);
+                },
+            );
+        }
+        if self.bench.shows_console {
+            panel(ui, "console", Align2::LEFT_BOTTOM, vec2(6.0, -40.0), |ui| {
+                wish = self.bench.console(ui).or(wish.take());
+            });
+        }
+        wish
     }
 
     fn figures(&self, ui: &mut Ui, content: &Content<'_>) {
@@ -457,6 +509,8 @@ fn panel(ui: &Ui, id: &str, anchor: Align2, offset: egui::Vec2, add: impl FnOnce
                     egui::ScrollArea::vertical()
                         .id_salt(id)
                         .max_height(screen.height() - 28.0)
+                        // A panel that stands on the foot of the window has no room below it to grow into.
+                        .min_scrolled_height(screen.height() - 28.0)
                         .show(ui, add);
                 });
         });
@@ -474,16 +528,33 @@ fn help(ui: &mut Ui) {
             }
         });
 }
-/// A slider over the scene's time, as wide as the window; the time that it was dragged to.
-fn time_bar(ui: &mut Ui, t_s: f64, duration_s: f64) -> Option<f64> {
+
+/// Stop, loop and speed, and a slider over the scene's time as wide as the window.
+fn time_bar(ui: &mut Ui, content: &Content<'_>, duration_s: f64) -> Option<Action> {
+    let t_s = content.t_s;
     let mut asked_s = t_s.clamp(0.0, duration_s);
     let width = ui.ctx().content_rect().width();
     ui.horizontal(|ui| {
+        let mut action = None;
+        let go = if content.is_paused { "play" } else { "stop" };
+        if ui.button(go).clicked() {
+            action = Some(Action::Pause);
+        }
+        let is_asked = ui.selectable_label(content.is_looped, "loop").clicked();
+        action = is_asked.then_some(Action::Loop).or(action);
+        for (sign, factor) in [("-", 0.5), ("+", 2.0)] {
+            if ui.small_button(sign).clicked() {
+                action = Some(Action::Speed(content.speed * factor));
+            }
+        }
+        ui.monospace(format!("{:>5}x", (content.speed * 1e3).round() / 1e3));
         ui.spacing_mut().slider_width = (width - BAR_REST).max(60.0);
         let slider = egui::Slider::new(&mut asked_s, 0.0..=duration_s).show_value(false);
-        let is_moved = ui.add(slider).changed();
+        if ui.add(slider).changed() {
+            action = Some(Action::Seek(asked_s));
+        }
         ui.monospace(format!("{t_s:6.2} / {duration_s:.1} s"));
-        is_moved.then_some(asked_s)
+        action
     })
     .inner
 }

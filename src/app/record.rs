@@ -78,6 +78,7 @@ impl Recorder {
             seen: is_news.then_some(self.seen),
             unheard: !hears,
             left_out: Vec::new(),
+            loaded: None,
         });
         // Nothing new: a line only where steps are left out.
         self.has_written = !is_quiet;
@@ -85,7 +86,8 @@ impl Recorder {
     }
 
     /// The window has stepped to scene time `t_s` (`None`: there was no picture), without the steps
-    /// `left_out`, by the `version` of the scene, counted from 1.
+    /// `left_out`, by the `version` of the scene, counted from 1. `loaded_s` is the scene time at which a
+    /// parameter has made it load anew.
     ///
     /// # Errors
     /// The disk is full.
@@ -93,11 +95,19 @@ impl Recorder {
         &mut self,
         t_s: Option<f64>,
         left_out: &[Range<u64>],
+        loaded_s: Option<f64>,
         version: u64,
     ) -> anyhow::Result<()> {
+        // A load that a parameter has caused is repeated by the log.
+        let is_saved_anew = version > self.version && loaded_s.is_none();
         if let Some(mut tick) = self.tick.take()
-            && (self.has_written || !left_out.is_empty())
+            && (self.has_written || !left_out.is_empty() || loaded_s.is_some())
         {
+            tick.loaded = loaded_s;
+            if loaded_s.is_some() {
+                // The window forgets it too, and takes it for news the next time.
+                self.seen = None;
+            }
             tick.left_out = left_out.iter().map(|r| [r.start, r.end]).collect();
             let line = Line {
                 t: self.t_s,
@@ -109,11 +119,20 @@ impl Recorder {
         }
         if version > self.version {
             self.version = version;
+        }
+        if is_saved_anew {
             writeln!(self.out, "# loaded anew at {} s", self.t_s).with_context(|| self.failed())?;
         }
         // Time in a log never falls.
         self.t_s = t_s.map_or(self.t_s, |t_s| t_s.max(self.t_s));
         Ok(())
+    }
+
+    /// Writes something down that the log does not repeat.
+    pub fn comment(&mut self, text: &str) {
+        let text = text.replace(['\n', '\r'], " ");
+        // A disk that is full is said by the next line.
+        let _ = writeln!(self.out, "# {text}");
     }
 
     fn write(&mut self, line: &Line) -> anyhow::Result<()> {

@@ -3,7 +3,7 @@
 //! A log is text, one JSON object a line: `t` (seconds, never falling) and any of `pointer` ([x, y],
 //! -1 to 1, y up, or null when it leaves), `press` and `release` (`mouse_left`, `touch`, ...), `key`
 //! (struck once), `wheel` (notches), `stick` ([x, y]), `gyro` ([x, y, z] degrees, or null), `message`
-//! ({name, values}). Empty lines and lines that start with `#` are skipped.
+//! ({name, values}), `param` ({name, value}). Empty lines and lines that start with `#` are skipped.
 //!
 //! What `play --record` writes ([`super::record`]) says more, so that it comes in exactly as it did: `size`
 //! ([width, height], px), `enter`, `jump`, `hold` and `let_go` (keys and pads), `let_go_all`, and `tick`: here
@@ -20,6 +20,7 @@ use super::senses::{Met, Senses, met};
 use super::session::Session;
 use crate::audio::{Listener, VoiceSpec};
 use crate::frame::{Cue, Event, Frame, Input};
+use crate::script::{Changed, ParamValue};
 use crate::{reference, script};
 use anyhow::{Context as _, bail};
 use glam::{DVec2, Vec2, Vec3};
@@ -74,7 +75,16 @@ pub(super) struct Line {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Message>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub param: Option<SetParam>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick: Option<Tick>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SetParam {
+    name: String,
+    value: ParamValue,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -104,6 +114,9 @@ pub(super) struct Tick {
     /// Steps that were not run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<[u64; 2]>,
+    /// The scene was loaded anew for a parameter, at this scene time, seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loaded: Option<f64>,
 }
 
 impl Line {
@@ -127,6 +140,7 @@ impl Line {
             Arrival::Stick(at) => line.stick = Some(at),
             Arrival::Gyro(turn_deg) => line.gyro = Some(turn_deg),
             Arrival::Message(name, values) => line.message = Some(Message { name, values }),
+            Arrival::Param(name, value) => line.param = Some(SetParam { name, value }),
         }
         line
     }
@@ -380,6 +394,10 @@ impl Player {
                 // A tap may end before the next look.
                 self.look(line.t)?;
             }
+            if self.set_params()? {
+                let input = self.devices.input().clone();
+                self.session.reload(line.t, &input)?;
+            }
             let events = self.devices.take_events();
             self.tell(events, line.t)?;
         }
@@ -409,6 +427,16 @@ impl Player {
             };
             events.extend(self.senses.complete(self.devices.take_events(), tick.now));
             self.devices.over(self.senses.over());
+            let loads = self.set_params()?;
+            if let (true, Some(loaded_s)) = (loads, tick.loaded) {
+                let input = self.devices.input().clone();
+                match self.session.reload(loaded_s, &input) {
+                    // A new version has not been told what the pointer is over.
+                    Ok(_) => self.senses = Senses::default(),
+                    // The former version played on, here as there.
+                    Err(error) => tracing::warn!("{error}"),
+                }
+            }
             if tick.unheard {
                 self.devices.step_done();
                 continue;
@@ -421,6 +449,19 @@ impl Player {
                 .try_for_each(|event| self.session.event(event))?;
         }
         Ok(())
+    }
+
+    /// Hands on the parameters that came in; true where one of them takes a load.
+    fn set_params(&mut self) -> Result<bool, script::Error> {
+        let mut loads = false;
+        for (name, value) in self.devices.take_params() {
+            match self.session.set_param(&name, &value) {
+                Ok(changed) => loads |= changed == Changed::ByLoading,
+                // In a window that is a line of its own, and the scene plays on.
+                Err(why) => tracing::warn!("{why}"),
+            }
+        }
+        Ok(loads)
     }
 
     fn look(&mut self, t_s: f64) -> Result<(), script::Error> {
@@ -502,6 +543,9 @@ fn apply(devices: &mut Devices, line: &Line) {
     }
     if let Some(gyro) = line.gyro {
         devices.gyro(gyro.map(Vec3::from));
+    }
+    if let Some(SetParam { name, value }) = &line.param {
+        devices.param(name, value.clone());
     }
     if let Some(message) = &line.message {
         devices.message(Event {

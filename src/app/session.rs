@@ -11,12 +11,14 @@ use super::assets::{Asset, AssetCache};
 use super::builtin::{self, Builtin};
 use super::filming::{self, FilmMode, Record};
 use super::watch::{ContentHash, Loaded};
-use super::{Usage, orientation};
+use super::{Usage, gathered, orientation};
 use crate::audio::{Clip, Listener, VoiceSpec, clip};
 use crate::formats::{self, Code, Container};
 use crate::frame::{Cue, Event, Frame, Input};
-use crate::scene::Axes;
-use crate::script::{self, Assets, Files, Script, Setup, SoundPlan};
+use crate::scene::{Axes, Splats};
+use crate::script::{
+    self, Assets, Changed, Files, Given, Param, ParamValue, Script, Setup, SoundPlan,
+};
 use anyhow::{Context as _, bail};
 use glam::{Quat, Vec3};
 use serde_json::json;
@@ -51,6 +53,14 @@ pub struct SceneOptions {
     pub loop_s: Option<f64>,
     /// The person asked for less motion.
     pub reduced_motion: bool,
+    /// Only its sound is asked for: a scene that says who hears need not make pictures.
+    pub heard_only: bool,
+    /// Parameters that were set, by name; a name that the scene does not have is an error of the first
+    /// load.
+    pub params: BTreeMap<String, Given>,
+    /// Parameters by a file, under those of `params`: `presets/NAME.json` of the scene, or a path that ends
+    /// in `.json`.
+    pub preset: Option<String>,
     /// What comes in while it plays without a window, instead of a hand; see [`super::replay`].
     pub input: Option<PathBuf>,
     /// What the script finds in `stage.args`, besides what the host puts there.
@@ -172,6 +182,13 @@ impl Session {
                 _ => None,
             },
         });
+        let mut options = options;
+        if let Some(named) = &options.preset {
+            for (name, value) in preset(&files, named)? {
+                let value = Given::always(value);
+                options.params.entry(name).or_insert(value);
+            }
+        }
         let library = match &options.scripts {
             Some(folder) => {
                 let files = SceneFiles {
@@ -186,6 +203,7 @@ impl Session {
         let assets = Arc::new(SceneAssets {
             cache,
             clips: Mutex::default(),
+            scenes: Mutex::default(),
             files: Arc::clone(&files),
             source: source.clone(),
             plain,
@@ -236,6 +254,9 @@ impl Session {
             loop_s: self.options.loop_s,
             aspect,
             reduced_motion: self.options.reduced_motion,
+            heard_only: self.options.heard_only,
+            kept: serde_json::Map::new(),
+            params: self.options.params.clone(),
             library: (self.library.as_ref()).map(|(_, files)| Arc::clone(files) as Arc<dyn Files>),
             handed_over: None,
             log: Rc::clone(&self.log),
@@ -255,8 +276,10 @@ impl Session {
             }),
             None => None,
         };
+        let kept = self.script.as_ref().map(Script::kept).unwrap_or_default();
         let mut script = Script::load(Setup {
             handed_over,
+            kept,
             ..self.setup(&self.entry, input.aspect)?
         })?;
         let start_s = if self.script.is_some() && script.is_stepped() {
@@ -265,7 +288,12 @@ impl Session {
             self.start_s
         };
         let mut record = Record::default();
-        let frame = picture(&mut script, &mut record, t_s, start_s, &self.options, input)?;
+        // Who only listens to a scene that says where its ears are waits for no picture.
+        let frame = if self.options.heard_only && script.has_ears() && !script.is_stepped() {
+            Frame::default()
+        } else {
+            picture(&mut script, &mut record, t_s, start_s, &self.options, input)?
+        };
         self.script = Some(script);
         self.record = record;
         self.start_s = start_s;
@@ -380,6 +408,157 @@ impl Session {
         self.script
             .as_mut()
             .map_or(Ok(()), |script| script.event(event))
+    }
+
+    /// The parameters that the running version has asked for.
+    #[must_use]
+    pub fn params(&self) -> Vec<Param> {
+        self.script.as_ref().map(Script::params).unwrap_or_default()
+    }
+
+    /// What is wrong with the parameters that the options set: names that the running version does not
+    /// have, values that do not fit.
+    #[must_use]
+    pub fn wrong_params(&self) -> Vec<String> {
+        let Some(script) = &self.script else {
+            return Vec::new();
+        };
+        let known = script.params();
+        let is_known = |name: &String| known.iter().any(|param| param.name == *name);
+        let unknown = self.options.params.keys().filter(|name| !is_known(name));
+        let mut wrong = script.refused_params();
+        wrong.extend(unknown.map(|name| script.no_param(name)));
+        wrong
+    }
+
+    /// Sets a parameter, for this version and those that follow as long as the script begins it at the same
+    /// value. [`Changed::ByLoading`] takes a [`Session::reload`] to be seen.
+    ///
+    /// # Errors
+    /// No such parameter, or a value of another kind: a sentence.
+    pub fn set_param(&mut self, name: &str, value: &ParamValue) -> Result<Changed, String> {
+        let Some(script) = &mut self.script else {
+            return Err(format!(
+                "there is no parameter '{name}': no scene is loaded"
+            ));
+        };
+        let changed = script.set_param(name, value)?;
+        if let Some(param) = script.params().into_iter().find(|p| p.name == name) {
+            let given = Given {
+                value: param.value,
+                default: Some(param.default),
+            };
+            self.options.params.insert(name.to_owned(), given);
+        }
+        Ok(changed)
+    }
+
+    /// What a line of a console comes to, as text; nothing for a statement.
+    ///
+    /// # Errors
+    /// As thrown by the line, or what is wrong with its text.
+    pub fn evaluate(&mut self, line: &str, t_s: f64) -> Result<Option<String>, script::Error> {
+        let start_s = self.start_s;
+        match &mut self.script {
+            Some(script) => script.evaluate(line, t_s - start_s),
+            None => Ok(None),
+        }
+    }
+
+    /// Writes what a parameter stands at into the script that declares it; only the value in the text
+    /// changes. Returns the file.
+    ///
+    /// # Errors
+    /// A scene that is no folder, a parameter that the library declares or whose value is no plain one: a
+    /// sentence.
+    pub fn write_param(&mut self, name: &str) -> anyhow::Result<PathBuf> {
+        let params = self.params();
+        let Some(param) = params.iter().find(|param| param.name == name) else {
+            bail!("there is no parameter '{name}'");
+        };
+        let Source::Folder(folder) = &self.source else {
+            bail!(
+                "{}: only a scene that is a folder can be written into",
+                self.name()
+            );
+        };
+        let prefix = format!("{}/", self.name().trim_end_matches('/'));
+        let Some(inside) = param.file.strip_prefix(&prefix) else {
+            bail!(
+                "the parameter '{name}' is declared in {}, which is not a file of this scene",
+                param.file
+            );
+        };
+        check_inside(inside).map_err(anyhow::Error::msg)?;
+        let path = folder.join(inside);
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("{} cannot be read", path.display()))?;
+        let written = script::rewrite_param(&text, name, param.line, &param.value)
+            .map_err(|why| anyhow::anyhow!("{}: {why}", path.display()))?;
+        super::atomic::write(&path, written.as_bytes())
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+        Ok(path)
+    }
+
+    /// Names of the scene's presets, sorted.
+    #[must_use]
+    pub fn presets(&self) -> Vec<String> {
+        let name = |path: &str| {
+            let name = path.strip_prefix(PRESETS)?.strip_suffix(".json")?;
+            (!name.contains('/')).then(|| name.to_owned())
+        };
+        let mut names: Vec<String> = match (&self.source, &self.files.root) {
+            (Source::Folder(folder), _) => (folder.join(PRESETS).read_dir().into_iter())
+                .flatten()
+                .flatten()
+                .filter_map(|entry| name(&format!("{PRESETS}{}", entry.file_name().to_str()?)))
+                .collect(),
+            (_, Root::Embedded(files)) => files.iter().filter_map(|(path, _)| name(path)).collect(),
+            (_, Root::Opened(container)) => {
+                let entries = container.entries();
+                entries.iter().filter_map(|path| name(path)).collect()
+            }
+            _ => Vec::new(),
+        };
+        names.sort();
+        names
+    }
+
+    /// What a preset sets.
+    ///
+    /// # Errors
+    /// It is not there, or holds no object of values.
+    pub fn preset(&self, name: &str) -> anyhow::Result<BTreeMap<String, ParamValue>> {
+        preset(&self.files, name)
+    }
+
+    /// Writes what all parameters stand at as a preset of the scene. Returns the file.
+    ///
+    /// # Errors
+    /// A scene that is no folder, a name that no file can have, what the disk says.
+    pub fn save_preset(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let Source::Folder(folder) = &self.source else {
+            bail!(
+                "{}: only a scene that is a folder can be written into",
+                self.name()
+            );
+        };
+        let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ');
+        if name.trim().is_empty() || name.len() > 64 || !name.chars().all(is_plain) {
+            bail!("a preset's name is made of letters, digits, _, - and blanks, not '{name}'");
+        }
+        let values: BTreeMap<String, ParamValue> = (self.params().into_iter())
+            .map(|param| (param.name, param.value))
+            .collect();
+        let presets = folder.join(PRESETS);
+        std::fs::create_dir_all(&presets)
+            .with_context(|| format!("{} cannot be made", presets.display()))?;
+        let path = presets.join(format!("{}.json", name.trim()));
+        let mut text = serde_json::to_vec_pretty(&values)?;
+        text.push(b'\n');
+        super::atomic::write(&path, &text)
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+        Ok(path)
     }
 
     /// Where its splats come from.
@@ -626,6 +805,43 @@ impl Session {
     }
 }
 
+/// Largest preset, bytes.
+const PRESET_BYTES_MAX: usize = 1 << 20;
+
+/// Parameters of a scene's preset, or of a file: a JSON object of names and numbers, texts, true or false.
+fn preset(files: &SceneFiles, named: &str) -> anyhow::Result<BTreeMap<String, ParamValue>> {
+    let is_path = named.ends_with(".json");
+    let (shown, bytes) = if is_path {
+        let bytes = std::fs::File::open(named).and_then(|file| {
+            let mut bytes = Vec::new();
+            file.take(PRESET_BYTES_MAX as u64 + 1)
+                .read_to_end(&mut bytes)?;
+            Ok(bytes)
+        });
+        (named.to_owned(), bytes.map_err(|error| error.to_string()))
+    } else {
+        let inside = format!("{PRESETS}{named}.json");
+        let bytes = files.read(&inside);
+        (inside, bytes)
+    };
+    let bytes = bytes.map_err(|why| {
+        let hint = if is_path {
+            ""
+        } else {
+            " (a preset of the scene's own, or a path that ends in .json)"
+        };
+        anyhow::anyhow!("the preset {shown}: {why}{hint}")
+    })?;
+    if bytes.len() > PRESET_BYTES_MAX {
+        bail!("the preset {shown}: larger than {PRESET_BYTES_MAX} bytes");
+    }
+    serde_json::from_slice(&bytes).map_err(|error| {
+        anyhow::anyhow!(
+            "the preset {shown}: {error}; it is an object of parameters, such as {{\"cadence\": 1.3}}"
+        )
+    })
+}
+
 /// The picture at `t_s` of a script whose own time began at `start_s`.
 fn picture(
     script: &mut Script,
@@ -766,6 +982,9 @@ enum Root {
     Within(Arc<SceneFiles>, &'static str),
 }
 
+/// The folder of a scene, its slash included, for its presets.
+pub const PRESETS: &str = "presets/";
+
 /// The folder of a scene, its slash included, whose scripts stand in for those of the library: `pack`
 /// puts them there.
 pub const PACKED_LIBRARY: &str = "@stage/";
@@ -854,6 +1073,8 @@ struct SceneAssets {
     cache: Arc<AssetCache>,
     /// Decoded sounds by name, each with what it was decoded of: a reload decodes nothing again.
     clips: Mutex<BTreeMap<String, (ContentHash, Arc<Clip>)>>,
+    /// What other scenes draw, by name and arguments: a reload makes nothing again.
+    scenes: Mutex<BTreeMap<String, Arc<Splats>>>,
     files: Arc<SceneFiles>,
     source: Source,
     /// The file that a person named: what its script calls it, and where it is.
@@ -895,6 +1116,22 @@ impl Assets for SceneAssets {
             _ => return Err(format!("no splats '{path}' in this built-in scene")),
         };
         asset.map(|a| for_script(&a)).map_err(|e| e.to_string())
+    }
+
+    fn scene(&self, name: &str, args: &serde_json::Value) -> Result<script::Asset, String> {
+        // A scene that is drawn from never draws from one itself: there would be no end.
+        if matches!(self.source, Source::Builtin(_)) {
+            return Err("a built-in scene draws from no other".to_owned());
+        }
+        let known = format!("{name} {args}");
+        let mut scenes = self.scenes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(splats) = scenes.get(&known) {
+            return Ok(script::Asset::splats_alone(Arc::clone(splats)));
+        }
+        let args = args.as_object().cloned().unwrap_or_default();
+        let splats = gathered::of_builtin(name, args).map_err(|why| format!("{why:#}"))?;
+        scenes.insert(known, Arc::clone(&splats));
+        Ok(script::Asset::splats_alone(splats))
     }
 
     fn clip(&self, path: &str) -> Result<Arc<Clip>, String> {

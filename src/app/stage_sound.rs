@@ -71,7 +71,8 @@ impl StageSound {
         if !self.has_sound {
             return;
         }
-        if !stage.moves() {
+        // At another speed sound would be another sound.
+        if !stage.moves() || stage.speed() != 1.0 {
             if let Some(live) = &self.live {
                 live.pause();
             }

@@ -7,18 +7,21 @@
 use super::assets::AssetCache;
 use super::input::{Devices, key_name};
 use super::live::{Live, RELOAD, looks_the_same};
+use super::midi::{Heard, Midi};
 use super::offline::DrawOptions;
 use super::osc::Osc;
 use super::overlay::{Action, Content, Fault, Overlay};
 use super::pads::Pads;
 use super::recent::Recent;
 use super::record::Recorder;
+use super::repl::{self, Answer};
 use super::screen::{Outcome, Screen};
 use super::senses::{Met, met};
 use super::session::{CameraOptions, SceneOptions};
 use super::soundtrack::MicChoice;
 use super::stage_sound::StageSound;
 use super::watch::{Change, Watch, WatchSet};
+use super::workbench::{Tools, Wish};
 use super::{shot, viewpoint};
 use crate::audio::SystemDevice;
 use crate::frame::Frame;
@@ -27,6 +30,7 @@ use anyhow::Context as _;
 use glam::{Quat, Vec3};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use winit::application::ApplicationHandler;
@@ -68,6 +72,8 @@ pub struct PlayOptions {
     pub record: Option<PathBuf>,
     /// What sound is heard through.
     pub mic: MicChoice,
+    /// Evaluate lines of the terminal against the scene.
+    pub repl: bool,
 }
 
 /// There is no display to open a window on; a caller may render to files instead.
@@ -91,6 +97,10 @@ pub fn play(options: PlayOptions) -> anyhow::Result<()> {
     if let Err(error) = handler {
         tracing::debug!("no handler for Ctrl-C: {error}");
     }
+    if options.repl {
+        let proxy = event_loop.create_proxy();
+        repl::start(move |line, answer_to| proxy.send_event(Wake::Line(line, answer_to)).is_ok())?;
+    }
     let mut app = App::new(options, event_loop.create_proxy(), started)?;
     event_loop.run_app(&mut app).context("the window's loop")?;
     app.fatal.map_or(Ok(()), Err)
@@ -102,6 +112,8 @@ enum Wake {
     AssetsEnded,
     Progress,
     Saved(Result<PathBuf, String>),
+    /// A line of the terminal, and who waits for what it comes to.
+    Line(String, SyncSender<Answer>),
     Quit,
 }
 
@@ -119,6 +131,7 @@ struct App {
     devices: Devices,
     pads: Pads,
     osc: Option<Osc>,
+    midi: Midi,
     recorder: Option<Recorder>,
     watch: Option<Watch>,
     recent: Recent,
@@ -216,6 +229,7 @@ impl App {
             devices,
             pads: Pads::new(),
             osc,
+            midi: Midi::of_user(),
             recorder,
             watch,
             recent,
@@ -379,14 +393,14 @@ impl App {
 
     fn on_changes(&mut self, changes: &[Change]) {
         let now = Instant::now();
-        // The program's own shaders; effects of a scene are files of the scene.
+        // A scene has shaders too: its effects are the scene's own files.
         let folder = self.options.draw.shaders.as_ref();
-        let is_shader = |c: &Change| {
-            folder.is_some_and(|folder| c.path.starts_with(folder))
-                && c.path.extension().is_some_and(|e| e == "wgsl")
+        let is_shader = |change: &Change| {
+            let is_wgsl = change.path.extension().is_some_and(|e| e == "wgsl");
+            is_wgsl && folder.is_some_and(|folder| change.path.starts_with(folder))
         };
         let (shaders, files): (Vec<Change>, Vec<Change>) =
-            changes.iter().cloned().partition(is_shader);
+            (changes.iter().cloned()).partition(is_shader);
         if !files.is_empty() {
             self.live.on_changes(&files, self.devices.input(), now);
             self.after_load();
@@ -411,6 +425,7 @@ impl App {
         if let Some(osc) = &mut self.osc {
             osc.poll(&mut self.devices);
         }
+        self.poll_midi(now);
         let seen = self.seen_by_click().or_else(|| self.seen());
         self.step(seen, now);
         self.sound.follow(&mut self.live);
@@ -437,10 +452,14 @@ impl App {
         }
         let has_picture = self.live.step(&mut self.devices, seen, now);
         let left_out = self.live.take_left_out();
+        let loaded_s = self.live.take_loaded_s();
+        if loaded_s.is_some() {
+            self.after_load();
+        }
         if let Some(recorder) = &mut self.recorder {
             let t_s = has_picture.then(|| self.live.frame().t_s);
             let version = self.live.version_number();
-            written = written.and_then(|()| recorder.stepped(t_s, &left_out, version));
+            written = written.and_then(|()| recorder.stepped(t_s, &left_out, loaded_s, version));
         }
         if let Err(error) = written {
             self.recorder = None;
@@ -485,6 +504,11 @@ impl App {
             let loads = self.loads.lock().unwrap_or_else(PoisonError::into_inner);
             loads.iter().map(|(n, s)| (n.clone(), *s)).collect()
         };
+        let tools = if view.overlay.bench.is_open() {
+            tools(&mut self.live, &self.midi)
+        } else {
+            Tools::default()
+        };
         let content = Content {
             stats: &self.stats,
             adapter: &view.adapter,
@@ -497,11 +521,14 @@ impl App {
             t_s: self.live.frame().t_s,
             is_paused: self.live.is_paused(),
             seekable_s: self.live.seekable_s(),
+            speed: self.live.speed(),
+            is_looped: self.live.is_looped(),
             faults: (self.live.fault().into_iter())
                 .chain(&self.shader_fault)
                 .collect(),
             progress: &loads,
             recent: self.recent.scenes(),
+            tools: &tools,
         };
         let (shapes, action) = view.overlay.lay_out(&view.window, &content);
         let frame = self.live.frame().clone();
@@ -535,7 +562,105 @@ impl App {
         match action {
             Some(Action::OpenRecent(index)) => self.open_recent(index),
             Some(Action::Seek(t_s)) => self.seek(t_s),
+            Some(Action::Speed(speed)) => {
+                self.live.set_speed(speed, Instant::now());
+                self.must_draw = true;
+            }
+            Some(Action::Loop) => {
+                self.live.toggle_loop(Instant::now());
+                self.must_draw = true;
+            }
+            Some(Action::Pause) => {
+                self.pause();
+            }
+            Some(Action::Bench(wish)) => self.grant(wish),
             None => {}
+        }
+    }
+
+    /// Does what a panel of the workbench asked for.
+    fn grant(&mut self, wish: Wish) {
+        let said = match wish {
+            Wish::Set(name, value) => {
+                self.devices.param(&name, value);
+                Ok(None)
+            }
+            Wish::Learn(name) => {
+                self.midi.learn(&name);
+                let found = self.midi.controllers();
+                Ok(found
+                    .is_empty()
+                    .then(|| "no MIDI controller is plugged in yet".to_owned()))
+            }
+            Wish::Evaluate(line) => {
+                let answer = self.evaluate(&line);
+                if let Some(view) = &mut self.view {
+                    view.overlay.bench.answer(answer);
+                }
+                Ok(None)
+            }
+            Wish::Write(name) => {
+                let session = self.live.session_mut().context("no scene is loaded");
+                let written = session.and_then(|session| session.write_param(&name));
+                written.map(|path| Some(format!("written into {}", path.display())))
+            }
+            Wish::SavePreset(name) => {
+                let session = self.live.session().context("no scene is loaded");
+                let saved = session.and_then(|session| session.save_preset(&name));
+                saved.map(|path| Some(format!("saved {}", path.display())))
+            }
+            Wish::LoadPreset(name) => {
+                let session = self.live.session().context("no scene is loaded");
+                session
+                    .and_then(|session| session.preset(&name))
+                    .map(|values| {
+                        for (name, value) in values {
+                            self.devices.param(&name, value);
+                        }
+                        None
+                    })
+            }
+        };
+        self.must_draw = true;
+        let note = said.unwrap_or_else(|error| Some(format!("{error:#}")));
+        if let (Some(note), Some(view)) = (note, &mut self.view) {
+            view.overlay.note(note);
+        }
+    }
+
+    /// What a line of a console comes to. What it did to the scene is seen at once.
+    fn evaluate(&mut self, line: &str) -> Result<Option<String>, String> {
+        self.must_draw = true;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.comment(&format!("the console was asked: {line}"));
+        }
+        self.live.evaluate(line, Instant::now())
+    }
+
+    /// Controls that have moved set their parameters.
+    fn poll_midi(&mut self, now: Instant) {
+        let Some(session) = self.live.session() else {
+            return;
+        };
+        let heard = self.midi.poll(&session.name(), now);
+        if heard.is_empty() {
+            return;
+        }
+        let params = session.params();
+        for heard in heard {
+            match heard {
+                Heard::Learnt(control, name) => {
+                    if let Some(view) = &mut self.view {
+                        view.overlay.note(format!("{control} turns {name}"));
+                    }
+                }
+                Heard::Turned(name, share) => {
+                    let param = params.iter().find(|param| param.name == name);
+                    if let Some(value) = param.and_then(|param| param.at_share(share)) {
+                        self.devices.param(&name, value);
+                    }
+                }
+            }
         }
     }
 
@@ -571,6 +696,9 @@ impl App {
         let overlay = &mut view.overlay;
         match name.as_str() {
             "f1" => overlay.toggle_figures(),
+            "f2" => overlay.bench.shows_params = !overlay.bench.shows_params,
+            "f3" => overlay.bench.shows_states = !overlay.bench.shows_states,
+            "f4" | "`" => overlay.bench.toggle_console(),
             "h" => {
                 overlay.shows_help = !overlay.shows_help;
                 overlay.shows_recent = false;
@@ -595,6 +723,7 @@ impl App {
             "escape" if overlay.shows_help || overlay.shows_recent => {
                 (overlay.shows_help, overlay.shows_recent) = (false, false);
             }
+            "escape" if overlay.bench.is_open() => overlay.bench.close(),
             "escape" if view.window.fullscreen().is_some() => view.window.set_fullscreen(None),
             "escape" => event_loop.exit(),
             "f12" | "p" => self.save_picture(),
@@ -614,6 +743,15 @@ impl App {
                     "home" => 0.0,
                     _ => duration_s,
                 });
+            }
+            "-" | "+" | "=" | "r" if self.live.seekable_s().is_some() => {
+                let now = Instant::now();
+                match name.as_str() {
+                    "r" => self.live.toggle_loop(now),
+                    "-" => self.live.set_speed(0.5 * self.live.speed(), now),
+                    _ => self.live.set_speed(2.0 * self.live.speed(), now),
+                }
+                overlay.show_bar();
             }
             "u" => {
                 let is_off = self.sound.toggle_mute();
@@ -829,6 +967,10 @@ impl ApplicationHandler<Wake> for App {
                 }
             }
             Wake::Saved(saved) => self.on_saved(saved),
+            Wake::Line(line, answer_to) => {
+                // Whoever no longer waits has ended.
+                let _ = answer_to.send(self.evaluate(&line));
+            }
             Wake::Quit => event_loop.exit(),
         }
     }
@@ -843,5 +985,23 @@ impl ApplicationHandler<Wake> for App {
             return;
         }
         self.schedule(event_loop);
+    }
+}
+
+/// What the panels of the workbench show of a scene.
+fn tools(live: &mut Live, midi: &Midi) -> Tools {
+    let state = live.frame().state.clone();
+    let Some(session) = live.session_mut() else {
+        return Tools::default();
+    };
+    // A library that gives no charts is said by `check`.
+    let charts = session.script_mut().and_then(|script| script.charts().ok());
+    Tools {
+        params: session.params(),
+        controls: midi.controls(&session.name()),
+        learning: midi.learning().map(str::to_owned),
+        presets: session.presets(),
+        charts: charts.unwrap_or_default(),
+        state,
     }
 }

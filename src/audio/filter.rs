@@ -236,7 +236,7 @@ impl Running {
 struct Section {
     b: [f64; 3],
     a: [f64; 2],
-    /// By lane.
+    /// The two delays, each by lane.
     state: [[f64; 2]; 2],
 }
 
@@ -294,19 +294,18 @@ fn run_sections<const N: usize, const LANES: usize>(
     let a: [[f64; 2]; N] = std::array::from_fn(|i| sections[i].a);
     let mut state: [[[f64; 2]; 2]; N] = std::array::from_fn(|i| sections[i].state);
     for sample in samples {
-        for lane in 0..LANES {
-            let mut value = sample[lane];
-            for i in 0..N {
-                let x = value + NEARLY_NOTHING;
-                let [s1, s2] = state[i][lane];
-                value = b[i][0] * x + s1;
-                state[i][lane] = [
-                    b[i][1] * x - a[i][0] * value + s2,
-                    b[i][2] * x - a[i][1] * value,
-                ];
+        let mut value: [f64; LANES] = std::array::from_fn(|lane| sample[lane]);
+        for i in 0..N {
+            // Lane beside lane in the innermost loop: the processor does both at once.
+            let [s1, s2] = &mut state[i];
+            for lane in 0..LANES {
+                let x = value[lane] + NEARLY_NOTHING;
+                value[lane] = b[i][0] * x + s1[lane];
+                s1[lane] = b[i][1] * x - a[i][0] * value[lane] + s2[lane];
+                s2[lane] = b[i][2] * x - a[i][1] * value[lane];
             }
-            sample[lane] = value;
         }
+        sample[..LANES].copy_from_slice(&value);
     }
     for (section, state) in sections.iter_mut().zip(state) {
         section.state = state;

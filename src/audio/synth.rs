@@ -298,7 +298,7 @@ pub(super) enum RunningSource {
     Impulse,
     Noise(Colour, [NoiseLane; 2]),
     Clicks(f64, [u64; 2]),
-    Tone(f64, Vec<f64>),
+    Tone(RunningTone),
     Clip {
         reader: Reader,
         from: f64,
@@ -317,11 +317,7 @@ impl RunningSource {
             Source::Impulse => Self::Impulse,
             Source::Noise(colour) => Self::Noise(*colour, seeds.map(NoiseLane::new)),
             Source::Clicks { rate_hz } => Self::Clicks(f64::from(RATE_HZ) / rate_hz, seeds),
-            Source::Tone { hz, partials } => {
-                let below_half = (f64::from(RATE_HZ) / 2.0 / hz) as usize;
-                let heard = partials.len().min(below_half);
-                Self::Tone(*hz, partials[..heard].to_vec())
-            }
+            Source::Tone { hz, partials } => Self::Tone(RunningTone::new(*hz, partials)),
             Source::Clip {
                 clip,
                 from_s,
@@ -364,7 +360,7 @@ impl RunningSource {
                     fill_clicks(*every, seeds[1], first, out, 1);
                 }
             }
-            Self::Tone(hz, partials) => fill_tone(*hz, partials, first, out),
+            Self::Tone(tone) => tone.fill(first, out),
             Self::Clip {
                 reader,
                 from,
@@ -398,8 +394,9 @@ fn fold(samples: &mut [[f64; 2]]) {
 fn white(seed: u64, n: i64) -> f64 {
     let hash = mix(seed ^ n.cast_unsigned());
     let sum = (hash & 0xFFFF) + (hash >> 16 & 0xFFFF) + (hash >> 32 & 0xFFFF) + (hash >> 48);
-    // Mean 2 * 65535; each has the variance 65536^2 / 12.
-    (sum as f64 - 131_070.0) * (3_f64.sqrt() / 65_536.0)
+    // Mean 2 * 65535; each has the variance 65536^2 / 12. The sum has 18 bits, and 32 of them become a float
+    // in one instruction.
+    (f64::from(sum as u32) - 131_070.0) * (3_f64.sqrt() / 65_536.0)
 }
 
 /// One channel of noise.
@@ -487,11 +484,12 @@ impl NoiseLane {
 
     fn pink(&mut self, n: i64) -> f64 {
         let white = white(self.seed, n);
-        let mut sum = PINK_DIRECT * white + self.late;
-        for i in 0..6 {
-            self.pink[i] = PINK_POLES[i] * self.pink[i] + PINK_GAINS[i] * white;
-            sum += self.pink[i];
+        for ((value, pole), gain) in self.pink.iter_mut().zip(PINK_POLES).zip(PINK_GAINS) {
+            *value = pole * *value + gain * white;
         }
+        // In pairs, so that no addition waits for all of the others.
+        let [a, b, c, d, e, f] = self.pink;
+        let sum = (a + b) + (c + d) + ((e + f) + (PINK_DIRECT * white + self.late));
         self.late = PINK_LATE * white;
         sum
     }
@@ -516,17 +514,55 @@ fn fill_clicks(every: f64, seed: u64, first: i64, out: &mut [[f64; 2]], lane: us
     }
 }
 
-fn fill_tone(hz: f64, partials: &[f64], first: i64, out: &mut [[f64; 2]]) {
-    for (n, sample) in (first..).zip(out) {
-        // Whole turns are taken out before the sine, so that an hour in is as exact as the start.
-        let turns = (n as f64 * hz / f64::from(RATE_HZ)).fract();
-        let (sin, cos) = (2.0 * PI * turns).sin_cos();
-        // sin(k x) = 2 cos(x) sin((k - 1) x) - sin((k - 2) x): one sine for all partials.
-        let (mut before, mut now, mut level) = (0.0, sin, 0.0);
-        for amplitude in partials {
-            level += amplitude * now;
-            (before, now) = (now, 2.0 * cos * now - before);
+/// Sines in unison, exact at any sample: one sine for each [`RunningTone::STRETCH`], turned from there.
+#[derive(Clone, Debug)]
+pub(super) struct RunningTone {
+    hz: f64,
+    partials: Vec<f64>,
+    /// Sine and cosine of the turn over 0, 1, 2, ... samples.
+    turns: Vec<[f64; 2]>,
+}
+
+impl RunningTone {
+    const STRETCH: i64 = 64;
+
+    fn new(hz: f64, partials: &[f64]) -> Self {
+        let below_half = (f64::from(RATE_HZ) / 2.0 / hz) as usize;
+        let turn = |n: i64| {
+            let (sin, cos) = angle(hz, n).sin_cos();
+            [sin, cos]
+        };
+        Self {
+            hz,
+            partials: partials[..partials.len().min(below_half)].to_vec(),
+            turns: (0..Self::STRETCH).map(turn).collect(),
         }
-        *sample = [level; 2];
     }
+
+    fn fill(&self, first: i64, out: &mut [[f64; 2]]) {
+        let (mut stretch, mut base) = (i64::MIN, (0.0, 1.0));
+        for (n, sample) in (first..).zip(out) {
+            let at = n.div_euclid(Self::STRETCH);
+            if at != stretch {
+                stretch = at;
+                base = angle(self.hz, at * Self::STRETCH).sin_cos();
+            }
+            let [turn_sin, turn_cos] = self.turns[n.rem_euclid(Self::STRETCH) as usize];
+            let sin = base.0 * turn_cos + base.1 * turn_sin;
+            let cos = base.1 * turn_cos - base.0 * turn_sin;
+            // sin(k x) = 2 cos(x) sin((k - 1) x) - sin((k - 2) x): one sine for all partials.
+            let (mut before, mut now, mut level) = (0.0, sin, 0.0);
+            for amplitude in &self.partials {
+                level += amplitude * now;
+                (before, now) = (now, 2.0 * cos * now - before);
+            }
+            *sample = [level; 2];
+        }
+    }
+}
+
+/// The phase of a sine at sample `n`, radians. Whole turns are taken out, so that an hour in is as exact as
+/// the start.
+fn angle(hz: f64, n: i64) -> f64 {
+    2.0 * PI * (n as f64 * hz / f64::from(RATE_HZ)).fract()
 }

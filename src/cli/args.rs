@@ -1,6 +1,6 @@
 //! What the command line looks like. Values are checked here, as far as that needs no file.
 
-use super::tools::{CheckArgs, NewArgs, PackArgs, TestArgs};
+use super::tools::{ApiArgs, CheckArgs, GraphArgs, NewArgs, PackArgs, ParamsArgs, TestArgs};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use splatstage::app::offline::{Rate, Span};
 use splatstage::app::{
@@ -11,6 +11,7 @@ use splatstage::formats::AssetType;
 use splatstage::formats::splattie::{BundleOptions, FormatVersion};
 use splatstage::gpu::{Packing, RasterMethod};
 use splatstage::scene::Axes;
+use splatstage::script::{Given, ParamValue};
 use std::path::PathBuf;
 
 const SCENES: &str = "\
@@ -61,7 +62,9 @@ impl Args {
             Some(Command::Check(args)) => args.json,
             Some(Command::Test(args)) => args.json,
             Some(Command::Pack(args)) => args.json,
-            Some(Command::Play(_) | Command::Completions { .. }) | None => false,
+            Some(Command::Graph(args)) => args.json,
+            Some(Command::Params(args)) => args.json,
+            Some(Command::Play(_) | Command::Api(_) | Command::Completions { .. }) | None => false,
         }
     }
 
@@ -78,6 +81,9 @@ pub enum Command {
     Check(CheckArgs),
     Test(TestArgs),
     Pack(PackArgs),
+    Api(ApiArgs),
+    Graph(GraphArgs),
+    Params(ParamsArgs),
     Render(RenderArgs),
     Trace(TraceArgs),
     Inspect(InspectArgs),
@@ -137,6 +143,9 @@ pub struct PlayArgs {
     /// Start without sound; key u brings it.
     #[arg(long)]
     pub mute: bool,
+    /// Evaluate lines of the terminal against the running scene; Ctrl-D ends that, not the scene.
+    #[arg(long)]
+    pub repl: bool,
     #[command(flatten)]
     pub sound: SoundFlags,
 }
@@ -154,6 +163,7 @@ impl PlayArgs {
             is_muted: self.mute,
             record: self.record.clone(),
             mic: self.sound.choice(),
+            repl: self.repl,
         }
     }
 }
@@ -500,7 +510,7 @@ pub struct BenchArgs {
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub count: u32,
     /// Print `adapter, raster, count, visible, size, stages{name: ms}, gpu_ms, total_ms, cpu_ms,
-    /// bytes_per_splat, frames, load_ms`.
+    /// script_ms, bytes_per_splat, frames, load_ms`.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -649,6 +659,12 @@ pub struct SceneFlags {
     /// An argument for the script (`stage.args.NAME`): JSON, or text where it is none; may be repeated.
     #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = argument)]
     pub arguments: Vec<Argument>,
+    /// What a parameter of the scene stands at (see the command params); may be repeated.
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parameter)]
+    pub params: Vec<(String, ParamValue)>,
+    /// Parameters by a file: presets/NAME.json of the scene, or a path that ends in .json.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub preset: Option<String>,
     /// A folder whose scripts replace those of the library (`@stage/...`) of the same name.
     #[arg(long, value_name = "DIR", env = "SPLATSTAGE_SCRIPTS")]
     pub scripts: Option<PathBuf>,
@@ -669,6 +685,15 @@ fn argument(text: &str) -> Result<Argument, String> {
         .ok_or_else(|| format!("'{text}' is not NAME=VALUE"))?;
     let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
     Ok(Argument(name.to_owned(), value))
+}
+
+fn parameter(text: &str) -> Result<(String, ParamValue), String> {
+    let (name, value) = text
+        .split_once('=')
+        .filter(|(name, _)| !name.is_empty())
+        .ok_or_else(|| format!("'{text}' is not NAME=VALUE"))?;
+    // Of which kind it is only the scene knows.
+    Ok((name.to_owned(), ParamValue::Text(value.to_owned())))
 }
 
 /// Newtypes keep clap from taking an array for a list of values.
@@ -723,6 +748,11 @@ impl SceneFlags {
             args: (self.arguments.iter())
                 .map(|Argument(name, value)| (name.clone(), value.clone()))
                 .collect(),
+            params: (self.params.iter().cloned())
+                .map(|(name, value)| (name, Given::always(value)))
+                .collect(),
+            preset: self.preset.clone(),
+            heard_only: false,
             scripts: self.scripts.clone(),
             unpacked_bytes_max: self.max_unpacked,
             film: self.film.map(FilmMode::from).unwrap_or_default(),

@@ -142,6 +142,9 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         Some(Command::Check(args)) => tools::run_check(&args),
         Some(Command::Test(args)) => tools::run_test(&args),
         Some(Command::Pack(args)) => tools::run_pack(&args),
+        Some(Command::Api(args)) => tools::run_api(&args),
+        Some(Command::Graph(args)) => tools::run_graph(&args),
+        Some(Command::Params(args)) => tools::run_params(&args),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Args::command(), "splatstage", &mut script);

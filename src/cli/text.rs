@@ -151,6 +151,7 @@ pub fn bench(report: &Value) -> String {
     row("GPU, all stages", number("gpu_ms"));
     row("CPU", number("cpu_ms"));
     row("whole picture", number("total_ms"));
+    row("script", number("script_ms"));
     row("disk to GPU", number("load_ms"));
     let _ = writeln!(text, "medians of {} pictures", report["frames"]);
     text

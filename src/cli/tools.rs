@@ -1,16 +1,21 @@
-//! The tools of a scene's author on the command line: `new`, `check`, `test`, `pack`.
+//! The tools of a scene's author on the command line: `new`, `check`, `test`, `pack`, `api`.
 //!
 //! Their flags, and their answers for people and programs; the work is done in `splatstage::app`.
 
 use super::args::{DrawFlags, SceneFlags};
 use super::{print_json, print_text};
+use anyhow::{Context as _, bail};
 use clap::{Args as ClapArgs, ValueEnum};
 use serde_json::{Value, json};
 use splatstage::app::check::{Finding, check};
-use splatstage::app::interrupt;
 use splatstage::app::new_scene::{Template, new_scene};
 use splatstage::app::pack::pack;
 use splatstage::app::scene_test::{TestOptions, test};
+use splatstage::app::session::Session;
+use splatstage::app::{Usage, atomic, graph, interrupt, offline};
+use splatstage::frame::Input;
+use splatstage::script::api::{Format, page};
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 /// Something failed, and everything about it is said already.
@@ -24,7 +29,8 @@ const PLAYED_PX: [u32; 2] = [1280, 720];
 /// Make the folder of a scene of your own: a scene that plays, a test, and what an editor needs.
 ///
 /// DIR gets `scene.luau` to begin with, `scene_test.luau`, and for editors `.luaurc`, `.vscode/settings.json`
-/// and `.luau/stage/`, the library to read and complete from. Nothing is written over.
+/// and `.luau/`: `stage/`, the library to read and complete from, and what `splatstage api` says of the rest.
+/// Nothing is written over.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   splatstage new my-walk --template walk && splatstage my-walk
@@ -126,6 +132,170 @@ pub struct PackArgs {
     pub json: bool,
     #[command(flatten)]
     pub flags: SceneFlags,
+}
+
+/// Print what scenes can use: every function, object and table, with units, ranges and defaults.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  splatstage api | less
+  splatstage api --format luau > .luau/splatstage.d.luau
+  splatstage api --format json | jq -r '.namespaces[].functions[].name'")]
+pub struct ApiArgs {
+    /// What for.
+    #[arg(long, value_enum, value_name = "NAME", default_value = "markdown")]
+    pub format: FormatName,
+    /// Write splatstage.d.luau, splatstage.lua and reference.md into this folder instead.
+    #[arg(long, value_name = "DIR", conflicts_with = "format")]
+    pub write: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum FormatName {
+    /// Definitions for luau-lsp.
+    Luau,
+    /// A stub for lua-language-server.
+    Lua,
+    /// Pages to read.
+    Markdown,
+    /// Everything, for programs.
+    Json,
+}
+
+pub fn run_api(args: &ApiArgs) -> anyhow::Result<()> {
+    let Some(folder) = &args.write else {
+        let format = match args.format {
+            FormatName::Luau => Format::Luau,
+            FormatName::Lua => Format::Lua,
+            FormatName::Markdown => Format::Markdown,
+            FormatName::Json => Format::Json,
+        };
+        return Ok(print_text(&page(format))?);
+    };
+    for (format, name) in Format::FILES {
+        let path = folder.join(name);
+        std::fs::write(&path, page(format))
+            .with_context(|| format!("{}: cannot be written", path.display()))?;
+    }
+    Ok(())
+}
+
+/// The state machines of a scene as a graph.
+///
+/// Those that the scene makes with @stage/states while it loads. Without -o DOT is printed.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  splatstage graph @avatar -o states.svg
+  splatstage graph my-scene | dot -Tpdf > states.pdf")]
+pub struct GraphArgs {
+    /// The scene.
+    pub scene: String,
+    /// The file to write: .svg or .dot.
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Print `{machines[{states[], first, ways[{from, to}]}]}`.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub flags: SceneFlags,
+}
+
+/// The parameters of a scene, and what they stand at.
+///
+/// A parameter is turned by a slider (F2 while it plays), `--param NAME=VALUE`, an OSC message
+/// `/param/NAME value` (`play --osc PORT`), a MIDI control, or a preset (`--preset NAME`).
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  splatstage params my-scene
+  splatstage params my-scene --preset evening --json
+  splatstage render my-scene -o fast.mp4 --param cadence=2.2")]
+pub struct ParamsArgs {
+    /// The scene.
+    pub scene: String,
+    /// Print `{params[{name, value, default, min, max, step, unit, help, choices[], loads, file, line}],
+    /// presets[]}`.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub flags: SceneFlags,
+}
+
+/// A scene that has loaded and made its first picture.
+fn loaded(scene: &str, flags: &SceneFlags) -> anyhow::Result<Session> {
+    let mut session = Session::open(flags.options(scene), offline::offline_cache(), false)?;
+    let [width, height] = PLAYED_PX.map(|side| side as f32);
+    let input = Input {
+        aspect: width / height,
+        ..Input::default()
+    };
+    session.reload(0.0, &input)?;
+    let wrong = session.wrong_params();
+    if !wrong.is_empty() {
+        bail!(Usage(wrong.join("\n")));
+    }
+    Ok(session)
+}
+
+pub fn run_graph(args: &GraphArgs) -> anyhow::Result<()> {
+    let mut session = loaded(&args.scene, &args.flags)?;
+    let charts = match session.script_mut() {
+        Some(script) => script.charts()?,
+        None => Vec::new(),
+    };
+    if let Some(path) = &args.out {
+        let text = match path.extension().and_then(|e| e.to_str()) {
+            Some("svg") => graph::svg(&charts)?,
+            Some("dot" | "gv") => graph::dot(&charts),
+            _ => bail!(Usage(format!("{}: ends in .svg or .dot", path.display()))),
+        };
+        atomic::write(path, text.as_bytes())
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    if args.json {
+        return Ok(print_json(&json!({ "machines": charts }))?);
+    }
+    if args.out.is_none() {
+        print_text(&graph::dot(&charts))?;
+    }
+    Ok(())
+}
+
+pub fn run_params(args: &ParamsArgs) -> anyhow::Result<()> {
+    let session = loaded(&args.scene, &args.flags)?;
+    let (params, presets) = (session.params(), session.presets());
+    if args.json {
+        let answer = json!({ "params": params, "presets": presets });
+        return Ok(print_json(&answer)?);
+    }
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    for param in &params {
+        let range = match (param.min, param.max) {
+            (None, None) if param.choices.is_empty() => String::new(),
+            (None, None) => format!("  one of {}", param.choices.join(", ")),
+            (min, max) => {
+                let end = |end: Option<f64>| end.map_or("...".to_owned(), |end| end.to_string());
+                format!("  {} to {}", end(min), end(max))
+            }
+        };
+        let unit = if param.unit.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", param.unit)
+        };
+        let _ = writeln!(
+            text,
+            "{:<20} {}{unit}{range}  {}",
+            param.name, param.value, param.help
+        );
+    }
+    if params.is_empty() {
+        text.push_str("no parameters\n");
+    }
+    for name in &presets {
+        let _ = writeln!(text, "preset {name}");
+    }
+    print_text(&text)?;
+    Ok(())
 }
 
 pub fn run_new(args: &NewArgs) -> anyhow::Result<()> {

@@ -10,6 +10,7 @@
 //! version).
 
 use super::container::Zip;
+use super::rows::all_or_first_error;
 use super::{Code, Container, ENTRY_BYTES_MAX, Error, FileSplats, Level, Place, Progress, sog};
 use super::{LEVEL_BUDGET_DEFAULT, LoadOptions};
 use crate::scene::Splats;
@@ -427,10 +428,11 @@ fn decode(
             })
             .count();
         let (batch, after) = rest.split_at(fits.max(1));
-        let decoded = batch
-            .par_iter()
-            .map(|(source, _)| source.unit.decode(source.container(container)))
-            .collect::<Result<Vec<_>, _>>()?;
+        let decoded = all_or_first_error(
+            batch
+                .par_iter()
+                .map(|(source, _)| source.unit.decode(source.container(container))),
+        )?;
         for (decoded, (_, ranges)) in decoded.iter().zip(batch) {
             decoded.append(ranges, &mut splats);
         }

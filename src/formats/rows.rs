@@ -1,11 +1,21 @@
 //! Fills [`Splats`] row by row on all cores. Knows no format: a reader hands in how row `i` is
-//! decoded, after it has checked that the bytes for all rows are there.
+//! decoded, after it has checked that the bytes for all rows are there. Also the one way in which
+//! readers collect what cores made side by side.
 
 use super::Progress;
 use crate::scene::{Splats, sh};
 use glam::{Quat, Vec3};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// All of `results`, or the error that stands first among them. rayon's own collecting into a
+/// `Result` returns the error that a core happened to meet first, so the same broken file would be
+/// reported in different words from one run to the next.
+pub(crate) fn all_or_first_error<T: Send, E: Send>(
+    results: impl IndexedParallelIterator<Item = Result<T, E>>,
+) -> Result<Vec<T>, E> {
+    results.collect::<Vec<_>>().into_iter().collect()
+}
 
 /// One splat without its further coefficients; fields as in [`Splats`].
 #[derive(Debug, Clone, Copy)]

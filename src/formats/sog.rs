@@ -10,6 +10,7 @@
 //! `version` key) the loader of the PlayCanvas engine.
 
 use super::container::clean_name;
+use super::rows::all_or_first_error;
 use super::{Code, Container, Error, FileSplats, Place, Progress};
 use crate::scene::{Splats, sh};
 use glam::{Quat, Vec3};
@@ -256,10 +257,11 @@ impl Unit {
         if let Some(higher) = &self.higher {
             names.extend([higher.labels.as_str(), higher.centroids.as_str()]);
         }
-        let files: Vec<Cow<'_, [u8]>> = names
-            .par_iter()
-            .map(|name| container.read(name, PLANE_BYTES_MAX))
-            .collect::<Result<_, _>>()?;
+        let files: Vec<Cow<'_, [u8]>> = all_or_first_error(
+            names
+                .par_iter()
+                .map(|name| container.read(name, PLANE_BYTES_MAX)),
+        )?;
         let bytes: u64 = files.iter().map(|f| f.len() as u64).sum();
         if self.count as u64 > SPLATS_FLOOR.max(bytes * SPLATS_PER_BYTE_MAX) {
             return Err(container.place(&self.entry).too_large(format!(
@@ -267,19 +269,17 @@ impl Unit {
                 self.count
             )));
         }
-        let mut images: Vec<Image> = names
-            .par_iter()
-            .zip(files)
-            .enumerate()
-            .map(|(i, (name, file))| {
-                let at = container.place(name);
-                if i < 6 {
-                    self.plane(&file, &at)
-                } else {
-                    self.centroids(&file, &at)
-                }
-            })
-            .collect::<Result<_, _>>()?;
+        let mut images: Vec<Image> =
+            all_or_first_error(names.par_iter().zip(files).enumerate().map(
+                |(i, (name, file))| {
+                    let at = container.place(name);
+                    if i < 6 {
+                        self.plane(&file, &at)
+                    } else {
+                        self.centroids(&file, &at)
+                    }
+                },
+            ))?;
         let palette = match &self.higher {
             Some(higher) => {
                 let (centroids, labels) = (images.pop(), images.pop());

@@ -8,6 +8,7 @@
 //! at the cube root of the density (Panter and Dite 1951); palette: Linde, Buzo and Gray 1980,
 //! started by splitting at means.
 
+use super::rows::all_or_first_error;
 use super::sog::PALETTE_COLUMNS;
 use super::{Error, Place, Progress};
 use crate::scene::{Splats, sh};
@@ -195,21 +196,18 @@ struct Plane {
 
 /// Zips the images and, last, their `meta.json`.
 fn bundle(planes: &[(&str, Plane)], meta: &serde_json::Value) -> std::io::Result<Vec<u8>> {
-    let images: Vec<Vec<u8>> = planes
-        .par_iter()
-        .map(|(_, plane)| {
-            let mut bytes = Vec::new();
-            WebPEncoder::new(&mut bytes)
-                .encode(
-                    &plane.texels,
-                    plane.width as u32,
-                    plane.height as u32,
-                    ColorType::Rgba8,
-                )
-                .map_err(std::io::Error::other)?;
-            Ok(bytes)
-        })
-        .collect::<std::io::Result<_>>()?;
+    let images = all_or_first_error(planes.par_iter().map(|(_, plane)| {
+        let mut bytes = Vec::new();
+        WebPEncoder::new(&mut bytes)
+            .encode(
+                &plane.texels,
+                plane.width as u32,
+                plane.height as u32,
+                ColorType::Rgba8,
+            )
+            .map_err(std::io::Error::other)?;
+        Ok::<_, std::io::Error>(bytes)
+    }))?;
     // Not compressed: the images are already, and readers can lend the bytes out as they are.
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));

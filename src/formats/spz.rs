@@ -11,6 +11,7 @@
 
 use super::bytes::Cursor;
 use super::container::{INFLATE_FLOOR_BYTES, INFLATE_RATIO_MAX};
+use super::rows::all_or_first_error;
 use super::values::unit_quaternion;
 use super::{Error, FileSplats, Place, Progress};
 use crate::scene::{Axes, Splats, sh};
@@ -274,10 +275,11 @@ fn read_4(
             cursor.remaining()
         )));
     }
-    let streams: Vec<Vec<u8>> = packed
-        .into_par_iter()
-        .map(|(name, bytes, expected)| decompress(name, bytes, expected, at))
-        .collect::<Result<_, _>>()?;
+    let streams = all_or_first_error(
+        packed
+            .into_par_iter()
+            .map(|(name, bytes, expected)| decompress(name, bytes, expected, at)),
+    )?;
     progress(0.5);
     let field = |i: usize| streams.get(i).map_or(&[][..], Vec::as_slice);
     let fields = Fields {
@@ -640,14 +642,13 @@ pub(crate) fn write(
     ];
     progress(0.3);
     let streams = if splats.sh_degree == 0 { 5 } else { 6 };
-    let packed: Vec<Vec<u8>> = fields[..streams]
-        .par_iter()
-        .map(|field| match field.as_slice() {
+    let packed = all_or_first_error(fields[..streams].par_iter().map(
+        |field| match field.as_slice() {
             [] => Ok(Vec::new()),
             bytes => zstd::bulk::compress(bytes, ZSTD_LEVEL),
-        })
-        .collect::<Result<_, _>>()
-        .map_err(|e| at.io("compressing", &e))?;
+        },
+    ))
+    .map_err(|e| at.io("compressing", &e))?;
     progress(0.9);
     let mut bytes = Vec::new();
     bytes.extend(MAGIC.to_le_bytes());

@@ -1,8 +1,12 @@
 //! Lua values to numbers, vectors, colours, rotations: checked, with messages that name function,
 //! argument, unit and the value given. NaN and infinities are refused here.
 
+use super::api::{self, Record};
 use glam::{EulerRot, Quat, Vec3};
 use mlua::{Error, Result, Table, Value};
+
+/// Largest angle: beyond it an f32 has no fractions left anyway, degrees.
+const ANGLE_DEG_MAX: f64 = 1e9;
 
 /// What a value is, for "got ...".
 pub(super) fn describe(value: &Value) -> String {
@@ -10,7 +14,7 @@ pub(super) fn describe(value: &Value) -> String {
         Value::Nil => "nothing (nil)".to_owned(),
         Value::Boolean(b) => b.to_string(),
         Value::Integer(n) => n.to_string(),
-        Value::Number(n) => n.to_string(),
+        Value::Number(n) => number_text(*n),
         Value::Vector(v) => format!("vector({}, {}, {})", v.x(), v.y(), v.z()),
         Value::String(text) => {
             let bytes = text.as_bytes();
@@ -25,6 +29,15 @@ pub(super) fn describe(value: &Value) -> String {
         },
         other => format!("a {}", other.type_name()),
     }
+}
+
+/// A number in few digits.
+pub(super) fn number_text(n: f64) -> String {
+    // Display has no exponents: the largest numbers would have 309 digits.
+    if n != 0.0 && n.is_finite() && !(1e-6..1e17).contains(&n.abs()) {
+        return format!("{n:e}");
+    }
+    n.to_string()
 }
 
 /// The first `bytes_max` bytes of a text that may be very long.
@@ -71,8 +84,24 @@ pub(super) fn within(value: &Value, what: &str, unit: &str, low: f64, high: f64)
     if (low..=high).contains(&n) {
         return Ok(n);
     }
-    let wanted = format!("from {low} to {high} {unit}");
+    let wanted = format!("from {} to {} {unit}", number_text(low), number_text(high));
     refuse(what, wanted.trim_end(), value)
+}
+
+/// Degrees as radians, also once they are an f32.
+pub(super) fn angle(value: &Value, what: &str) -> Result<f64> {
+    Ok(within(value, what, "degrees", -ANGLE_DEG_MAX, ANGLE_DEG_MAX)?.to_radians())
+}
+
+/// A seed: any whole number that fits 64 bits, with or without a sign; what is behind the point is
+/// dropped.
+pub(super) fn seed(value: &Value, what: &str) -> Result<u64> {
+    let n = within(value, what, "", i64::MIN as f64, u64::MAX as f64)?;
+    Ok(if n < 0.0 {
+        (n as i64).cast_unsigned()
+    } else {
+        n as u64
+    })
 }
 
 /// A whole number in `low..=high`.
@@ -206,11 +235,12 @@ pub(super) fn rotation(value: &Value, what: &str) -> Result<Quat> {
             Ok(q.as_quat())
         }
         0 => {
-            only_keys(t, &["yaw", "pitch", "roll"], what)?;
+            only_keys(t, &api::EULER, what)?;
             let angle = |key: &str| -> Result<f32> {
-                Ok(optional_number(t, key, what, "degrees")?
-                    .unwrap_or(0.0)
-                    .to_radians() as f32)
+                match t.raw_get::<Value>(key)? {
+                    Value::Nil => Ok(0.0),
+                    value => Ok(angle(&value, &format!("{what}.{key}"))? as f32),
+                }
             };
             let (yaw, pitch, roll) = (angle("yaw")?, angle("pitch")?, angle("roll")?);
             // The signs of `camera::Camera::from_angles`.
@@ -233,18 +263,31 @@ pub(super) fn optional_number(
     }
 }
 
-/// Refuses keys that nobody reads.
-pub(super) fn only_keys(table: &Table, known: &[&str], what: &str) -> Result<()> {
+/// Refuses keys that the record has not; what stands at 1, 2, 3, ... only where it has items.
+pub(super) fn only_keys(table: &Table, record: &Record, what: &str) -> Result<()> {
+    only_named(table, what, record, |name| record.has(name))
+}
+
+/// As [`only_keys`], where only some of the record's fields may be there.
+pub(super) fn only_named(
+    table: &Table,
+    what: &str,
+    record: &Record,
+    is_known: impl Fn(&str) -> bool,
+) -> Result<()> {
     for pair in table.pairs::<Value, Value>() {
         let (key, _) = pair?;
         let name = match &key {
             Value::String(name) => name.to_string_lossy(),
+            Value::Integer(_) | Value::Number(_) if record.items.is_some() => continue,
             other => describe(other),
         };
-        if !known.contains(&name.as_str()) {
+        if !is_known(&name) {
+            let mut known = record.names();
+            known.retain(|name| is_known(name));
             return Err(Error::runtime(format!(
                 "{what} has no field {name}{}",
-                suggestion(&name, known)
+                suggestion(&name, &known)
             )));
         }
     }

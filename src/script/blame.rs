@@ -180,9 +180,14 @@ pub(super) fn locate(lua: &Lua, message: &str, files: &[String]) -> (Option<Plac
     }
 }
 
+/// The innermost line, the library's included.
+pub(super) fn innermost(lua: &Lua) -> Option<Place> {
+    levels(lua).next().map(|level| level.place)
+}
+
 /// The innermost chunk, the library included.
 pub(super) fn innermost_chunk(lua: &Lua) -> Option<String> {
-    levels(lua).next().map(|level| level.place.file)
+    innermost(lua).map(|place| place.file)
 }
 
 /// Whether code of `chunk` is on the stack, at any depth.

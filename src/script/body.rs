@@ -4,13 +4,15 @@
 //! What a number means (gains, limits, which key drives what) is the script's business; here names
 //! are looked up and values checked. Like handles, bones are indices and hold no Lua value.
 
+use super::api::{self, Binding};
 use super::args;
 use super::splats::{Cast, Handle, SharedCast};
 use crate::scene::body::{BONES_MAX, Body, Bone, Joint, Pivot, SHAPES_MAX, Shapes, Skin};
 use crate::scene::{Edit, Pose};
 use glam::{Quat, Vec3};
 use mlua::{
-    Error, Lua, MetaMethod, Result, Table, UserData, UserDataFields, UserDataMethods, Value,
+    Error, Lua, MetaMethod, Result, Table, UserData, UserDataFields, UserDataMethods,
+    UserDataRegistry, Value,
 };
 use std::sync::Arc;
 
@@ -49,9 +51,9 @@ impl Posture {
     }
 }
 
-/// Fields of handles that only make sense with a body.
-pub(super) fn add_fields<F: UserDataFields<Handle>>(fields: &mut F) {
-    fields.add_field_method_get("bones", |lua, h: &Handle| {
+/// Fields and methods of handles that only make sense with a body.
+pub(super) fn bind(class: &mut Binding<'_, Handle>) {
+    class.get("bones", |lua, h: &Handle| {
         let cast = h.cast.borrow();
         let body = cast.body(h.index);
         let names = body.map_or(&[][..], |b| &b.bones);
@@ -59,7 +61,7 @@ pub(super) fn add_fields<F: UserDataFields<Handle>>(fields: &mut F) {
         list.set_readonly(true);
         Ok(list)
     });
-    fields.add_field_method_get("shapes", |lua, h: &Handle| {
+    class.get("shapes", |lua, h: &Handle| {
         let cast = h.cast.borrow();
         let names = cast.body(h.index).map_or(&[][..], |b| &b.shapes.names);
         let list = lua.create_sequence_from(names.iter().map(String::as_str))?;
@@ -67,7 +69,7 @@ pub(super) fn add_fields<F: UserDataFields<Handle>>(fields: &mut F) {
         Ok(list)
     });
     for fact in ["states", "manifest", "asset_type"] {
-        fields.add_field_method_get(fact, move |lua, h: &Handle| {
+        class.get(fact, move |lua, h: &Handle| {
             let cast = h.cast.borrow();
             match cast.facts(h.index).get(fact) {
                 Some(value) => super::plain::to_lua(lua, value, true),
@@ -75,13 +77,13 @@ pub(super) fn add_fields<F: UserDataFields<Handle>>(fields: &mut F) {
             }
         });
     }
-    fields.add_field_method_get("pivot", |_, h: &Handle| {
+    class.get("pivot", |_, h: &Handle| {
         Ok(match h.cast.borrow().live(h.index).posture.pivot {
             Pivot::Joint => "joint",
             Pivot::Origin => "origin",
         })
     });
-    fields.add_field_method_set("pivot", |_, h: &mut Handle, value: Value| {
+    class.set("pivot", |_, h: &mut Handle, value: Value| {
         let mut cast = h.cast.borrow_mut();
         let what = format!("pivot of '{}'", cast.name(h.index));
         let pivot = match args::text(&value, &what)?.as_str() {
@@ -92,11 +94,7 @@ pub(super) fn add_fields<F: UserDataFields<Handle>>(fields: &mut F) {
         cast.live_mut(h.index).posture.pivot = pivot;
         Ok(())
     });
-}
-
-/// Methods of handles that only make sense with a body.
-pub(super) fn add_methods<M: UserDataMethods<Handle>>(methods: &mut M) {
-    methods.add_method("bone", |_, h, name: Value| {
+    class.method("bone", |_, h, name: Value| {
         let name = args::text(&name, "handle:bone: name")?;
         let cast = h.cast.borrow();
         let index = cast.body(h.index).and_then(|b| b.bone(&name));
@@ -106,30 +104,30 @@ pub(super) fn add_methods<M: UserDataMethods<Handle>>(methods: &mut M) {
             cast: h.cast.clone(),
         }))
     });
-    methods.add_method("shape", |_, h, name: Value| {
+    class.method("shape", |_, h, name: Value| {
         let name = args::text(&name, "handle:shape: name")?;
         let cast = h.cast.borrow();
         let index = shape_index(&cast, h.index, &name, "handle:shape")?;
         Ok(cast.live(h.index).posture.coefficients[index])
     });
-    methods.add_method("set_shape", |_, h, (name, value): (Value, Value)| {
+    class.method("set_shape", |_, h, (name, value): (Value, Value)| {
         let mut cast = h.cast.borrow_mut();
         set_shape(&mut cast, h.index, &name, &value, "handle:set_shape")
     });
-    methods.add_method("set_shapes", |_, h, table: Value| {
-        let table = args::table(&table, "handle:set_shapes: argument")?;
+    class.method("set_shapes", |_, h, table: Value| {
+        let table = args::table(&table, "handle:set_shapes: values")?;
         let mut cast = h.cast.borrow_mut();
         table.for_each(|name: Value, value: Value| {
             set_shape(&mut cast, h.index, &name, &value, "handle:set_shapes")
         })
     });
-    methods.add_method("add_bone", |_, h, table: Value| {
+    class.method("add_bone", |_, h, table: Value| {
         h.only_while_loading("handle:add_bone")?;
-        add_bone(h, args::table(&table, "handle:add_bone: argument")?)
+        add_bone(h, args::table(&table, "handle:add_bone: bone")?)
     });
-    methods.add_method("add_shape", |_, h, table: Value| {
+    class.method("add_shape", |_, h, table: Value| {
         h.only_while_loading("handle:add_shape")?;
-        add_shape(h, args::table(&table, "handle:add_shape: argument")?)
+        add_shape(h, args::table(&table, "handle:add_shape: shape")?)
     });
 }
 
@@ -162,7 +160,7 @@ fn set_shape(
     let index = shape_index(cast, member, &name, what)?;
     let value = args::within(
         value,
-        &format!("{what}: '{name}'"),
+        &format!("{what}: value of '{name}'"),
         "",
         -COEFFICIENT_MAX,
         COEFFICIENT_MAX,
@@ -196,20 +194,20 @@ impl BoneHandle {
 }
 
 impl UserData for BoneHandle {
-    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
-        fields.add_meta_field(MetaMethod::Type, "bone");
-        fields.add_field_method_get("name", |_, b| Ok(b.with(|bone| bone.name.clone())));
-        fields.add_field_method_get("parent", |_, b| {
+    fn register(registry: &mut UserDataRegistry<Self>) {
+        let mut class = Binding::new(registry, &api::BONE);
+        class.get("name", |_, b| Ok(b.with(|bone| bone.name.clone())));
+        class.get("parent", |_, b| {
             let cast = b.cast.borrow();
             let bones = cast.body(b.member).map_or(&[][..], |body| &body.bones);
             let parent = bones[b.bone].parent.and_then(|p| bones.get(usize::from(p)));
             Ok(parent.map(|bone| bone.name.clone()))
         });
-        fields.add_field_method_get("rest", |_, b| Ok(b.with(|bone| args::to_lua(bone.rest))));
-        fields.add_field_method_get("rotation", |lua, b| {
+        class.get("rest", |_, b| Ok(b.with(|bone| args::to_lua(bone.rest))));
+        class.get("rotation", |lua, b| {
             lua.create_sequence_from(b.joint().rotation.to_array())
         });
-        fields.add_field_method_set("rotation", |_, b, value: Value| {
+        class.set("rotation", |_, b, value: Value| {
             let rotation = match args::rotation(&value, "rotation of a bone") {
                 Ok(rotation) => rotation,
                 Err(_) => {
@@ -220,22 +218,18 @@ impl UserData for BoneHandle {
             b.change(|joint| joint.rotation = rotation);
             Ok(())
         });
-        fields.add_field_method_get("move", |_, b| Ok(args::to_lua(b.joint().shift)));
-        fields.add_field_method_set("move", |_, b, value: Value| {
+        class.get("move", |_, b| Ok(args::to_lua(b.joint().shift)));
+        class.set("move", |_, b, value: Value| {
             let shift = args::vector(&value, "move of a bone", "metres")?;
             b.change(|joint| joint.shift = shift);
             Ok(())
         });
-    }
-
-    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_method("turn", |_, b, (x, y, z): (Value, Value, Value)| {
+        class.method("turn", |_, b, (x, y, z): (Value, Value, Value)| {
             let angle = |value: &Value, axis: &str| -> Result<f32> {
                 if value.is_nil() {
                     return Ok(0.0);
                 }
-                let angle_deg = args::number(value, &format!("bone:turn: {axis}"), "degrees")?;
-                Ok(angle_deg.to_radians() as f32)
+                Ok(args::angle(value, &format!("bone:turn: {axis}"))? as f32)
             };
             let (x, y, z) = (angle(&x, "x")?, angle(&y, "y")?, angle(&z, "z")?);
             let rotation =
@@ -243,25 +237,11 @@ impl UserData for BoneHandle {
             b.change(|joint| joint.rotation = rotation);
             Ok(())
         });
-        methods.add_meta_method(MetaMethod::Index, |_, _, key: Value| unknown_field(&key));
-        methods.add_meta_method(MetaMethod::NewIndex, |_, _, (key, _): (Value, Value)| {
-            unknown_field(&key)
-        });
-        methods.add_meta_method(MetaMethod::ToString, |_, b, ()| {
+        class.operator(MetaMethod::ToString, |_, b, ()| {
             Ok(b.with(|bone| format!("bone '{}'", bone.name)))
         });
+        class.finish();
     }
-}
-
-fn unknown_field(key: &Value) -> Result<()> {
-    let name = match key {
-        Value::String(name) => name.to_string_lossy(),
-        other => args::describe(other),
-    };
-    Err(Error::runtime(format!(
-        "a bone has no field {name}, or it cannot be set{}",
-        args::suggestion(&name, &["rotation", "move", "name", "parent", "rest"])
-    )))
 }
 
 /// Something that must hold for a splat.
@@ -288,13 +268,7 @@ impl Condition {
 /// `handle:add_bone{...}`: a bone that the file does not have, with weights that fall off around it.
 fn add_bone(handle: &Handle, table: &Table) -> Result<BoneHandle> {
     let what = "handle:add_bone";
-    args::only_keys(
-        table,
-        &[
-            "name", "parent", "position", "sigma", "gain", "floor", "skip",
-        ],
-        what,
-    )?;
+    args::only_keys(table, &api::BONE_OPTIONS, what)?;
     let get = |key: &str| table.raw_get::<Value>(key);
     let name = args::text(&get("name")?, &format!("{what}: name"))?;
     let rest = args::vector(&get("position")?, &format!("{what}: position"), "metres")?;
@@ -383,7 +357,7 @@ const BUMPS_MAX: usize = 64;
 /// `handle:add_shape{...}`: a blendshape that the file does not have, as a sum of Gaussian bumps.
 fn add_shape(handle: &Handle, table: &Table) -> Result<()> {
     let what = "handle:add_shape";
-    args::only_keys(table, &["name", "bumps"], what)?;
+    args::only_keys(table, &api::SHAPE_OPTIONS, what)?;
     let name = args::text(&table.raw_get("name")?, &format!("{what}: name"))?;
     let list: Value = table.raw_get("bumps")?;
     let list = args::table(&list, &format!("{what}: bumps"))?;
@@ -398,7 +372,7 @@ fn add_shape(handle: &Handle, table: &Table) -> Result<()> {
         let what = format!("{what}: bumps[{i}]");
         let entry: Value = list.raw_get(i)?;
         let entry = args::table(&entry, &what)?;
-        args::only_keys(entry, &["centre", "sigma", "offset"], &what)?;
+        args::only_keys(entry, &api::BUMP, &what)?;
         let vector = |key: &str| -> Result<Vec3> {
             args::vector(&entry.raw_get(key)?, &format!("{what}.{key}"), "metres")
         };
@@ -486,7 +460,7 @@ fn gates(body: &Body, value: &Value, what: &str) -> Result<Vec<Vec<Condition>>> 
         for (c, value) in list(group, &group_name)?.iter().enumerate() {
             let name = format!("{group_name}[{}]", c + 1);
             let table = args::table(value, &name)?;
-            args::only_keys(table, &["bones", "above", "below", "below_y"], &name)?;
+            args::only_keys(table, &api::CONDITION, &name)?;
             let mut bones = Vec::new();
             match table.raw_get::<Value>("bones")? {
                 Value::Nil => {}
@@ -526,9 +500,9 @@ pub(super) struct RigBuilder {
 }
 
 impl RigBuilder {
-    /// `bones` is a list of `{name, parent, position}`, parents before children.
-    pub(super) fn new(handle: &Value, bones: &Value) -> Result<Self> {
-        let handle = super::splats::handle(handle, "stage.rig: argument 1")?;
+    /// `spec` is the table that `stage.rig` gets; its bones are read here.
+    pub(super) fn new(handle: &Value, spec: &Value) -> Result<Self> {
+        let handle = super::splats::handle(handle, "stage.rig: handle")?;
         handle.only_while_loading("stage.rig")?;
         if handle.cast.borrow().body(handle.index).is_some() {
             return Err(Error::runtime(format!(
@@ -537,7 +511,18 @@ impl RigBuilder {
             )));
         }
         let mut body = Body::default();
-        let list = match bones {
+        let spec = args::table(spec, "stage.rig: spec")?;
+        args::only_keys(spec, &api::RIG_OPTIONS, "stage.rig: spec")?;
+        for key in ["weights", "shapes"] {
+            match spec.raw_get::<Value>(key)? {
+                Value::Nil => {}
+                value => {
+                    args::table(&value, &format!("stage.rig: {key}"))?;
+                }
+            }
+        }
+        let bones = spec.raw_get::<Value>("bones")?;
+        let list = match &bones {
             Value::Nil => None,
             value => Some(args::table(value, "stage.rig: bones")?),
         };
@@ -552,7 +537,7 @@ impl RigBuilder {
             let Some(list) = list else { continue };
             let entry: Value = list.raw_get(i)?;
             let entry = args::table(&entry, &what)?;
-            args::only_keys(entry, &["name", "parent", "position"], &what)?;
+            args::only_keys(entry, &api::RIG_BONE, &what)?;
             let name = args::text(&entry.raw_get("name")?, &format!("{what}.name"))?;
             if body.bone(&name).is_some() {
                 return Err(Error::runtime(format!("{what}: a second bone '{name}'")));
@@ -631,7 +616,7 @@ impl RigBuilder {
             )));
         }
         let rows = self.charge(3)?;
-        let what = format!("stage.rig: shape '{name}'");
+        let what = format!("stage.rig: offset of the shape '{name}'");
         let column = super::splats::lanes::<3>(column, &what, Some(rows))?;
         self.shapes
             .push((name, column.into_iter().map(Vec3::from).collect()));
@@ -680,6 +665,10 @@ impl UserData for RigBuilder {
         methods.add_method_mut("weights", |_, rig, (name, column): (Value, Value)| {
             rig.weights(&name, &column)
         });
+        methods.add_method("check_shape", |_, _, (shape, i): (Value, usize)| {
+            let what = format!("stage.rig: shapes[{i}]");
+            args::only_keys(args::table(&shape, &what)?, &api::RIG_SHAPE, &what)
+        });
         methods.add_method_mut("shape", |_, rig, (name, column): (Value, Value)| {
             rig.shape(&name, &column)
         });
@@ -690,4 +679,10 @@ impl UserData for RigBuilder {
 /// Edits that a draw takes, bones applied.
 pub(super) fn placed_edits(edits: &[super::edits::Planned], pose: Option<&Pose>) -> Vec<Edit> {
     edits.iter().filter_map(|e| e.placed(pose)).collect()
+}
+
+/// Binds the classes of this file.
+pub(super) fn classes(lua: &Lua) -> Result<()> {
+    lua.create_proxy::<BoneHandle>()?;
+    Ok(())
 }

@@ -3,12 +3,13 @@
 //! The shapes themselves are in [`crate::scene::edit`]; here they are read from tables, kept with
 //! the handle, and placed by the bone that carries them.
 
+use super::api::{self, Binding};
 use super::args;
 use super::splats::{Handle, SharedCast};
 use crate::scene::edit::{EDITS_MAX, Solid};
 use crate::scene::{Edit, Pose, Rigid};
 use glam::{Quat, Vec3};
-use mlua::{Error, MetaMethod, Result, Table, UserData, UserDataFields, UserDataMethods, Value};
+use mlua::{Error, Lua, Result, Table, UserData, UserDataRegistry, Value};
 
 /// Names of the shapes, and the sizes that each takes.
 const SHAPES: [(&str, &[&str]); 5] = [
@@ -95,10 +96,10 @@ impl Planned {
 }
 
 /// Methods of handles.
-pub(super) fn add_methods<M: UserDataMethods<Handle>>(methods: &mut M) {
-    methods.add_method("edit", |_, h, table: Value| {
+pub(super) fn bind(class: &mut Binding<'_, Handle>) {
+    class.method("edit", |_, h, table: Value| {
         h.only_while_loading("handle:edit")?;
-        make(h, args::table(&table, "handle:edit: argument")?)
+        make(h, args::table(&table, "handle:edit: edit")?)
     });
 }
 
@@ -113,10 +114,10 @@ fn make(handle: &Handle, table: &Table) -> Result<EditHandle> {
             args::suggestion(&shape, &names)
         )));
     };
-    let mut known = vec!["shape", "bone"];
-    known.extend(*sizes);
-    known.extend(SETTABLE);
-    args::only_keys(table, &known, what)?;
+    let is_known = |name: &str| {
+        matches!(name, "shape" | "bone") || sizes.contains(&name) || SETTABLE.contains(&name)
+    };
+    args::only_named(table, what, &api::EDIT_OPTIONS, is_known)?;
     let length = |key: &str| -> Result<f32> {
         Ok(args::positive(&get(key)?, &format!("{what}: {key}"), "metres")? as f32)
     };
@@ -211,34 +212,28 @@ pub(super) struct EditHandle {
 }
 
 impl UserData for EditHandle {
-    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
-        fields.add_meta_field(MetaMethod::Type, "edit");
+    fn register(registry: &mut UserDataRegistry<Self>) {
+        let mut class = Binding::new(registry, &api::EDIT);
         for field in SETTABLE {
-            fields.add_field_method_set(field, move |_, e, value: Value| {
+            class.set(field, move |_, e, value: Value| {
                 let mut cast = e.cast.borrow_mut();
                 let planned = &mut cast.live_mut(e.member).edits[e.edit];
                 planned.set(field, &value, &format!("{field} of an edit"))
             });
         }
-        fields.add_field_method_get("opacity", |_, e| Ok(e.get().opacity));
-        fields.add_field_method_get("tint", |lua, e| {
+        class.get("opacity", |_, e| Ok(e.get().opacity));
+        class.get("tint", |lua, e| {
             lua.create_sequence_from(e.get().tint.to_array())
         });
-        fields.add_field_method_get("displace", |_, e| Ok(args::to_lua(e.get().displace)));
-        fields.add_field_method_get("centre", |_, e| Ok(args::to_lua(e.get().centre)));
-        fields.add_field_method_get("rotation", |lua, e| {
+        class.get("displace", |_, e| Ok(args::to_lua(e.get().displace)));
+        class.get("centre", |_, e| Ok(args::to_lua(e.get().centre)));
+        class.get("rotation", |lua, e| {
             lua.create_sequence_from(e.get().rotation.to_array())
         });
-        fields.add_field_method_get("soft_edge", |_, e| Ok(e.get().soft_edge_m));
-        fields.add_field_method_get("inverted", |_, e| Ok(e.get().is_inverted));
-        fields.add_field_method_get("enabled", |_, e| Ok(e.get().is_enabled));
-    }
-
-    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_meta_method(MetaMethod::Index, |_, _, key: Value| unknown_field(&key));
-        methods.add_meta_method(MetaMethod::NewIndex, |_, _, (key, _): (Value, Value)| {
-            unknown_field(&key)
-        });
+        class.get("soft_edge", |_, e| Ok(e.get().soft_edge_m));
+        class.get("inverted", |_, e| Ok(e.get().is_inverted));
+        class.get("enabled", |_, e| Ok(e.get().is_enabled));
+        class.finish();
     }
 }
 
@@ -248,13 +243,8 @@ impl EditHandle {
     }
 }
 
-fn unknown_field(key: &Value) -> Result<()> {
-    let name = match key {
-        Value::String(name) => name.to_string_lossy(),
-        other => args::describe(other),
-    };
-    Err(Error::runtime(format!(
-        "an edit has no field {name}, or it cannot be set{}",
-        args::suggestion(&name, &SETTABLE)
-    )))
+/// Binds the classes of this file.
+pub(super) fn classes(lua: &Lua) -> Result<()> {
+    lua.create_proxy::<EditHandle>()?;
+    Ok(())
 }

@@ -4,6 +4,7 @@
 //! checked by name against the author's `struct Uniforms`, and touches are handed to the wave that
 //! spreads along a handle's splats. An error in a WGSL file stands at its own line, like one in Lua.
 
+use super::api::{self, Binding};
 use super::args;
 use super::quota::{Quota, Share};
 use super::splats::{Handle, SharedCast};
@@ -11,10 +12,7 @@ use super::vm::Host;
 use crate::effect::spread::{NEVER_M, Spread};
 use crate::effect::{self, EFFECTS_MAX, Effect, EffectUse};
 use glam::Vec3;
-use mlua::{
-    AnyUserData, Error, Lua, MetaMethod, Result, Table, UserData, UserDataFields, UserDataMethods,
-    Value,
-};
+use mlua::{AnyUserData, Error, Lua, Result, Table, UserData, UserDataRegistry, Value};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -70,13 +68,14 @@ pub(super) struct EffectHandle {
 }
 
 impl UserData for EffectHandle {
-    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
-        fields.add_meta_field(MetaMethod::Type, "effect");
-        fields.add_field_method_get("file", |_, e| Ok(e.effect.file().to_owned()));
-        fields.add_field_method_get("uniforms", |lua, e| {
+    fn register(registry: &mut UserDataRegistry<Self>) {
+        let mut class = Binding::new(registry, &api::EFFECT);
+        class.get("file", |_, e| Ok(e.effect.file().to_owned()));
+        class.get("uniforms", |lua, e| {
             let names = e.effect.uniforms().iter().map(|u| u.name.as_str());
             lua.create_sequence_from(names)
         });
+        class.finish();
     }
 }
 
@@ -187,7 +186,7 @@ pub(super) fn list_of(value: &Value, before: &[Planned], what: &str) -> Result<V
                 _ => None,
             };
             let Some(handle) = handle else {
-                return args::refuse(&what, "an effect or {effect, name = value}", &entry);
+                return args::refuse(&what, "an effect or {effect, name = value}", &named);
             };
             let mut values = handle.defaults.clone();
             if let Some(table) = table {
@@ -254,7 +253,7 @@ pub(super) fn spread(
         Value::Nil => None,
         value => {
             let table = args::table(value, &format!("{what}: options"))?;
-            args::only_keys(table, &["cell"], &format!("{what}: options"))?;
+            args::only_keys(table, &api::SPREAD_OPTIONS, &format!("{what}: options"))?;
             match table.raw_get::<Value>("cell")? {
                 Value::Nil => None,
                 value => {
@@ -323,16 +322,13 @@ impl SpreadHandle {
 }
 
 impl UserData for SpreadHandle {
-    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
-        fields.add_meta_field(MetaMethod::Type, "spread");
-        fields.add_field_method_get("cell", |_, s| s.with(|spread, _| spread.cell_m()));
-        fields.add_field_method_get("count", |_, s| s.with(|spread, _| spread.cell_count()));
-        fields.add_field_method_get("reached", |_, s| s.with(|spread, _| spread.reached_m()));
-        fields.add_field_method_get("done", |_, s| s.with(|spread, _| spread.is_done()));
-    }
-
-    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_method("begin", |_, s, (at, way): (Value, Value)| {
+    fn register(registry: &mut UserDataRegistry<Self>) {
+        let mut class = Binding::new(registry, &api::SPREAD);
+        class.get("cell", |_, s| s.with(|spread, _| spread.cell_m()));
+        class.get("count", |_, s| s.with(|spread, _| spread.cell_count()));
+        class.get("reached", |_, s| s.with(|spread, _| spread.reached_m()));
+        class.get("done", |_, s| s.with(|spread, _| spread.is_done()));
+        class.method("begin", |_, s, (at, way): (Value, Value)| {
             let row = s.row_of(&at, "spread:begin: splat")?;
             let way_m = match way {
                 Value::Nil => 0.0,
@@ -340,7 +336,7 @@ impl UserData for SpreadHandle {
             };
             s.with(|spread, means| spread.begin(means, row, way_m as f32))
         });
-        methods.add_method("reach", |_, s, way: Value| {
+        class.method("reach", |_, s, way: Value| {
             let way_m = args::within(&way, "spread:reach: way", "metres", 0.0, WAY_M_MAX)? as f32;
             let budget = s.host.budget.clone();
             let passed =
@@ -348,10 +344,18 @@ impl UserData for SpreadHandle {
             budget.charge(passed as u64 * INTERRUPTS_PER_CELL);
             Ok(())
         });
-        methods.add_method("at", |_, s, row: Value| {
+        class.method("at", |_, s, row: Value| {
             let row = s.row_of(&row, "spread:at: splat")?;
             let way_m = s.with(|spread, _| spread.arrivals().row(row as usize))?;
             Ok((way_m < NEVER_M).then_some(way_m))
         });
+        class.finish();
     }
+}
+
+/// Binds the classes of this file.
+pub(super) fn classes(lua: &Lua) -> Result<()> {
+    lua.create_proxy::<EffectHandle>()?;
+    lua.create_proxy::<SpreadHandle>()?;
+    Ok(())
 }

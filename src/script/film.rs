@@ -1,6 +1,7 @@
 //! The `film` table of a picture: how a phone films it. Numbers only; presets, focus and exposure are
 //! the library's (`scripts/phone.luau`), the pass itself is `gpu::film`.
 
+use super::api::{self, Record};
 use super::args;
 use crate::film::{Depth, Film, OVERSCAN_MAX, PLANES_MAX, Plane, Readout, TIME_S_MAX};
 use mlua::{Error, Result, Table, Value};
@@ -10,27 +11,6 @@ const DEPTHS: [(&str, Depth); 3] = [
     ("two_layers", Depth::TwoLayers),
     ("one_layer", Depth::OneLayer),
     ("proxy", Depth::Proxy),
-];
-
-const KNOWN: [&str; 18] = [
-    "exposure",
-    "readout",
-    "direction",
-    "overscan",
-    "depth",
-    "planes",
-    "jitter",
-    "stops",
-    "balance",
-    "focus",
-    "aperture",
-    "distortion",
-    "aberration",
-    "falloff",
-    "halation",
-    "sharpen",
-    "shoulder",
-    "noise",
 ];
 
 /// Light is multiplied by at most two to this power, either way.
@@ -45,7 +25,7 @@ pub(super) fn film_of(value: &Value, what: &str) -> Result<Option<Box<Film>>> {
         Value::Table(table) => table,
         _ => return args::refuse(what, "a table, true or false", value),
     };
-    args::only_keys(table, &KNOWN, what)?;
+    args::only_keys(table, &api::FILM, what)?;
     let mut film = Film::default();
     let number =
         |table: &Table, key: &str, unit: &str, low: f64, high: f64| -> Result<Option<f64>> {
@@ -117,7 +97,7 @@ pub(super) fn film_of(value: &Value, what: &str) -> Result<Option<Box<Film>>> {
             .map(|(i, plane)| plane_of(plane, &format!("{what}.planes[{}]", i + 1)))
             .collect::<Result<_>>()?;
     }
-    let inner = |key: &str, known: &[&str]| -> Result<Option<Table>> {
+    let inner = |key: &str, known: &Record| -> Result<Option<Table>> {
         match table.raw_get::<Value>(key)? {
             Value::Nil => Ok(None),
             value => {
@@ -137,7 +117,7 @@ pub(super) fn film_of(value: &Value, what: &str) -> Result<Option<Box<Film>>> {
                 }
             }
         };
-    if let Some(table) = inner("halation", &["strength", "radius", "threshold"])? {
+    if let Some(table) = inner("halation", &api::HALATION)? {
         let glow = &mut film.halation;
         for (slot, key, unit, high) in [
             (&mut glow.strength, "strength", "share", 4.0),
@@ -149,7 +129,7 @@ pub(super) fn film_of(value: &Value, what: &str) -> Result<Option<Box<Film>>> {
             }
         }
     }
-    if let Some(table) = inner("noise", &["shot", "read"])? {
+    if let Some(table) = inner("noise", &api::NOISE)? {
         for (slot, key) in [
             (&mut film.noise_shot, "shot"),
             (&mut film.noise_read, "read"),
@@ -196,7 +176,7 @@ fn list(table: &Table, key: &str, what: &str) -> Result<Option<Vec<Value>>> {
 
 fn plane_of(value: &Value, what: &str) -> Result<Plane> {
     let table = args::table(value, what)?;
-    args::only_keys(table, &["point", "normal"], what)?;
+    args::only_keys(table, &api::PLANE, what)?;
     let point = args::vector(&table.raw_get("point")?, &format!("{what}.point"), "metres")?;
     let name = format!("{what}.normal");
     let given: Value = table.raw_get("normal")?;

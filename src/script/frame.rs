@@ -1,9 +1,10 @@
 //! Between Lua tables and the waist: what `frame` returned to a [`Frame`], [`Input`] and [`Event`] to
 //! what `step` and `event` get.
 
+use super::api;
 use super::args;
 use super::film;
-use super::splats::{self, Cast, LOOK_FIELDS, SharedCast};
+use super::splats::{self, Cast, SharedCast};
 use super::stage::Framing;
 use crate::camera::{Camera, FOV_DEFAULT_RAD};
 use crate::film::Film;
@@ -35,11 +36,7 @@ pub(super) fn from_lua(value: &Value, t_s: f64, defaults: &Defaults, cast: &Cast
     match value {
         Value::Nil => frame.draws = cast.visible(),
         Value::Table(table) => {
-            args::only_keys(
-                table,
-                &["camera", "background", "state", "draws", "walker", "film"],
-                what,
-            )?;
+            args::only_keys(table, &api::FRAME, what)?;
             match table.raw_get::<Value>("camera")? {
                 Value::Nil => {}
                 value => camera = Some(camera_of(&value, "frame: camera")?),
@@ -95,9 +92,7 @@ fn draws_of(value: &Value) -> Result<Vec<SplatDraw>> {
                 None => return args::refuse(&what, "a splats handle or a table", &entry),
             },
             Value::Table(table) => {
-                let mut known = vec!["splats", "effects"];
-                known.extend(LOOK_FIELDS);
-                args::only_keys(table, &known, &what)?;
+                args::only_keys(table, &api::DRAW, &what)?;
                 let handle = splats::handle(&table.raw_get("splats")?, &format!("{what}.splats"))?;
                 handle.draw_with(Some(table), &what)?
             }
@@ -112,15 +107,7 @@ fn draws_of(value: &Value) -> Result<Vec<SplatDraw>> {
 fn walker_of(value: &Value) -> Result<Walker> {
     let what = "frame: walker";
     let table = args::table(value, what)?;
-    let known = [
-        "speed",
-        "phase",
-        "floor",
-        "clearance",
-        "head_yaw",
-        "head_pitch",
-    ];
-    args::only_keys(table, &known, what)?;
+    args::only_keys(table, &api::WALKER, what)?;
     let number = |key: &str, unit: &str| {
         let value: Value = table.raw_get(key)?;
         args::number(&value, &format!("{what}.{key}"), unit)
@@ -138,13 +125,7 @@ fn walker_of(value: &Value) -> Result<Walker> {
 /// A camera table: see the contract in the module docs of `script`.
 pub(super) fn camera_of(value: &Value, what: &str) -> Result<Camera> {
     let table = args::table(value, what)?;
-    args::only_keys(
-        table,
-        &[
-            "position", "target", "up", "yaw", "pitch", "roll", "rotation", "fov",
-        ],
-        what,
-    )?;
+    args::only_keys(table, &api::CAMERA, what)?;
     let get = |key: &str| table.raw_get::<Value>(key);
     let name = |key: &str| format!("{what}.{key}");
     let position = args::vector(&get("position")?, &name("position"), "metres")?;
@@ -154,10 +135,17 @@ pub(super) fn camera_of(value: &Value, what: &str) -> Result<Camera> {
         value => (args::within(&value, &name("fov"), "degrees", 0.1, 179.0)?).to_radians() as f32,
     };
     let angle = |key: &str| -> Result<Option<f32>> {
-        Ok(args::optional_number(table, key, what, "degrees")?.map(|d| d.to_radians() as f32))
+        match table.raw_get::<Value>(key)? {
+            Value::Nil => Ok(None),
+            value => Ok(Some(args::angle(&value, &name(key))? as f32)),
+        }
     };
     let (yaw, pitch, roll) = (angle("yaw")?, angle("pitch")?, angle("roll")?);
     let (target, up, rotation) = (get("target")?, get("up")?, get("rotation")?);
+    let up = match up {
+        Value::Nil => Vec3::Y,
+        value => args::vector(&value, &name("up"), "direction")?,
+    };
     let has_angles = yaw.is_some() || pitch.is_some();
     let ways = [!target.is_nil(), has_angles, !rotation.is_nil()];
     if ways.iter().filter(|w| **w).count() > 1 || (!rotation.is_nil() && roll.is_some()) {
@@ -173,10 +161,6 @@ pub(super) fn camera_of(value: &Value, what: &str) -> Result<Camera> {
         }
     } else if !target.is_nil() {
         let target = args::vector(&target, &name("target"), "metres")?;
-        let up = match up {
-            Value::Nil => Vec3::Y,
-            value => args::vector(&value, &name("up"), "direction")?,
-        };
         let mut camera = Camera::look_at(position, target, up, fov_y_rad);
         if let Some(roll_rad) = roll {
             camera.rotation *= Quat::from_rotation_z(-roll_rad);

@@ -4,6 +4,7 @@
 //! clock and a run says the same lines every time.
 
 use super::Log;
+use super::api::{self, Space};
 use super::blame;
 use mlua::{Lua, MultiValue, Result, Table, Value};
 use std::cell::Cell;
@@ -62,11 +63,11 @@ impl Sink {
     }
 }
 
-/// The `log` table and `print`.
-pub(super) fn globals(lua: &Lua, sink: &Rc<Sink>) -> Result<(Table, mlua::Function)> {
+/// The `log` table (not yet read-only), and `print` among the globals.
+pub(super) fn bind(lua: &Lua, sink: &Rc<Sink>, globals: &mut Space<'_>) -> Result<Table> {
     let sayer = |level: &'static str| {
         let sink = sink.clone();
-        lua.create_function(move |lua, values: MultiValue| {
+        move |lua: &Lua, values: MultiValue| {
             // A dropped line costs no formatting.
             if sink.lines_left.get() == 0 {
                 sink.say(level, "");
@@ -74,13 +75,14 @@ pub(super) fn globals(lua: &Lua, sink: &Rc<Sink>) -> Result<(Table, mlua::Functi
                 sink.say(level, &line(lua, &values));
             }
             Ok(())
-        })
+        }
     };
-    let table = lua.create_table()?;
+    let mut log = Space::new(lua, &api::LOG)?;
     for level in ["info", "warn", "error"] {
-        table.raw_set(level, sayer(level)?)?;
+        log.function(level, sayer(level))?;
     }
-    Ok((table, sayer("info")?))
+    globals.function("print", sayer("info"))?;
+    log.finish()
 }
 
 /// The values as one line, with the author's place before it.

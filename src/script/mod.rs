@@ -5,130 +5,36 @@
 //! reads is the watchdog's (`budget`), which can stop a script and can do nothing else.
 //!
 //! # The contract of a scene
-//! The file returns a table of data and at most these functions, all optional:
+//! The file returns a table: functions that the host calls, and fields that it reads, all optional. What
+//! they are, what they return and everything that a script can use is one table in [`api`], which binds
+//! it too; `scripts/reference.md` is that table to read. What a table cannot say:
 //!
-//! - `load(stage)`: once a version.
-//! - `step(dt, input)`: at a fixed [`STEP_HZ`], with whatever state the script likes to keep.
-//! - `frame(t)`: returns nothing or a table with any of
-//!   - `camera`: `{position, target, up, roll, fov}`, `{position, yaw, pitch, roll, fov}` or
-//!     `{position, rotation, fov}`; angles in degrees, `fov` vertical, 60 when absent;
-//!   - `background`: `'#rrggbb[aa]'`, `{r, g, b[, a]}` or a vector, display space;
-//!   - `state`: a string;
-//!   - `draws`: a list of handles or `{splats = handle, position, rotation, scale, tint, visible, effects}`;
-//!   - `walker`: `{speed, phase, floor, clearance, head_yaw, head_pitch}` of the one who carries the
-//!     camera, as in [`Walker`](crate::frame::Walker), angles in degrees; only `clearance` may be left
-//!     out;
-//!   - `film`: how it is filmed, as in [`Film`](crate::film::Film): `true` for the default, or a table
-//!     with any of `exposure`, `readout` (s), `direction` (of the rows: `down`, `up`, `left`, `right`),
-//!     `overscan`, `depth` (`two_layers`, `one_layer`, `proxy`), `planes` (`{{point, normal}, ...}`),
-//!     `jitter`, `stops`, `balance` (`{r, g, b}`), `focus`, `aperture` (m), `distortion`, `aberration`,
-//!     `falloff`, `halation` (`{strength, radius, threshold}`), `sharpen`, `shoulder`, `noise`
-//!     (`{shot, read}`). The camera is then asked for at both ends of the shutter too.
+//! - `frame`, `cues`, `ears` and, where there is no `step`, `voices` are pure: asked for any time, in any
+//!   order, they give the same. What `frame` does to handles holds for that one picture.
+//! - `step` runs at a fixed [`STEP_HZ`], in order, with whatever state the script likes to keep.
+//! - `load` runs once a version; everything is made in it or in the file's body, and nothing later.
+//!   `on_unload` hands plain data to `on_reload` of the next version, after its `load`.
+//! - `math.random` depends on the seed and on what is being asked (t, step, event), on nothing else.
+//! - Functions of the library (`@stage/...`, in `scripts/`) are policy in Luau, made of nothing but this.
 //!
-//!   Without `draws` every visible asset is drawn at its handle's placement. `frame` may also set
-//!   handles (`hero.position = ...`): such changes hold for that one picture, so that asking for
-//!   any t in any order gives the same pictures. Without `camera` here or in the scene's table,
-//!   the camera frames what is drawn.
-//! - `cues(from, to)`: returns nothing or a list of `{t =, kind =, ...}` with `from <= t < to`: what
-//!   happens in that time, such as footsteps. Pure: asked for any interval, in any order.
-//! - `beds()`: once a version, after `load`: returns a list of voices (see below) that are there from
-//!   the beginning, of any length; `t` is 0 where it is left out.
-//! - `voices(from, to)`: returns nothing or a list of voices with `from <= t < to`, none longer than
-//!   [`VOICE_S_MAX`]. Where the scene has no `step` it is pure and asked for whole seconds, in any
-//!   order; else for the time since it was asked last.
-//! - `ears(t)`: who hears: a camera's table (`fov` means nothing), with `wind` (m/s of air over the
-//!   microphone, 0) and `shake` (m/s² of the hands, 0). Without it the camera of `frame(t)` hears.
-//! - `event(e)`: with `kind`, `name`, `values` as in [`Event`], `x`, `y` for the first two values,
-//!   `target`, a handle, and for clicks `splat`, the number of the splat that was met, from 1.
-//! - `on_unload() -> data`, and `on_reload(data)` in the next version, after its `load`.
-//!
-//! Data fields that mean something to the host: `duration` (s), `background`, `camera`, `film`. `camera`
-//! may be a function of t: `frame` then leaves it out, and a shutter asks for it alone.
 //! Degrees, seconds and metres in Lua; `vector` for every point.
-//!
-//! # What a scene can use
-//! Luau's own libraries without io, os and whatever runs text, and:
-//!
-//! - `stage`: `splats(path[, {level, axes}])`, `generate{positions, scales, colours[, opacities,
-//!   rotations, sh, name]}` (buffers of f32, lists, or one value for all), `builder([n[, degree]])` with
-//!   `:add(position, scale, colour[, opacity[, facing[, along]]])`, `:sheet{points, across, count, ...}`
-//!   (a surface of splats: see below) and `:build([name])`, `texture(pixels, across)`,
-//!   `rig(handle, {bones, weights, shapes})`, `probe([handles[, {cell}]])`,
-//!   `effect(path[, defaults])`, `spread(handle[, {cell}])`, `data(path)` (a JSON file of
-//!   the scene, read-only), all while loading; `save(path, data)` (such a file, in a window only); `framing([handle])`, `args`, `seed`,
-//!   `loop` (s or nil), `aspect` (of the first picture), `reduced_motion`.
-//! - Handles: `position`, `rotation`, `scale`, `tint`, `visible`, `pickable`; `name` and `count` to
-//!   read. Avatars also: `bones`, `shapes`, `states`, `manifest`, `asset_type` to read, `pivot`,
-//!   `:bone(name)`, `:shape(name)`, `:set_shape(name, value)`, `:set_shapes{...}`, and while loading
-//!   `:add_bone{...}` and `:add_shape{...}`. All: `:edit{...}` while loading.
-//!   `effects`: a list of up to four effects, each as it is or as `{effect, uniform = value, ...}`.
-//! - Effects, of `stage.effect`: WGSL with `fn effect(splat: Splat, uniforms: Uniforms, t_s: f32) -> Splat`,
-//!   a file of the scene or of the library (`@stage/effects/burn`); see [`crate::effect`]. Values are
-//!   given by the names in `struct Uniforms` (f32: a number or true and false; vec3f: a vector, a list, `#rrggbb`;
-//!   others: lists). Fields `file`, `uniforms`.
-//! - Spreads, of `stage.spread` (one a handle; metres of the handle's own space): `:begin(splat or vector[,
-//!   way]) -> boolean` starts a wave along the surface from a splat, or from the one nearest to a point, whose
-//!   way counts as `way` (0); `:reach(way)` lets it go on that far; `:at(splat) -> way or nil`; `cell`, `count`
-//!   (cells), `reached`, `done` to read.
-//! - Bones: `rotation`, `move`, `:turn(x, y, z)`; `name`, `parent`, `rest` to read.
-//! - Edits: `opacity`, `tint`, `displace`, `centre`, `rotation`, `soft_edge`, `inverted`, `enabled`.
-//! - Probes, of the splats as they stood when they were made (metres): `:look(position, direction, max)
-//!   -> distance or nil, r, g, b, seen`, where half of the light is gone, the colour of what was met
-//!   (add `(1 - seen)` times the background), and its share; `:ground(position) -> y or nil`;
-//!   `:clearance(foot[, low, high])`, to the next wall between two heights above the foot, at most 2;
-//!   `cell` and `count` to read.
-//! - `motion`: `ease(name, u)`, `bezier(x1, y1, x2, y2, u)`, `noise(x[, seed[, octaves]])`,
-//!   `spring{from, to, velocity, frequency, damping}:at(t)`, `spring_step(value, velocity, target,
-//!   frequency, damping, dt)`, `spline{p1, p2, ..., closed}` with `:at(u)`, `:tangent(u)`, `.length`,
-//!   `track(rate, count, function(t, i))` with `:at(t)`, `.duration`; `track(rate, buffer[, lanes])` of
-//!   little-endian f64, whose `:at(t)` returns a number for each lane.
-//! - `sound`, while loading: `clip(path)` (Ogg Vorbis, WAV, FLAC, MP3; fields `name`, `duration`,
-//!   `channels`), `bus(name, {gain_db, mic})` (`main` is there; `mic = false` is heard directly),
-//!   `mic(preset)` or `mic{preset, low_hz, high_hz, width, noise_db, wind_db, handling_db,
-//!   gain = {aim_db, boost_db, cut_db}, compressor = {threshold_db, ratio, makeup_db}}` (`phone`,
-//!   `old_phone`, `call`; `false`, as at first, is none), and `follow(clip)`, whose `:at(t)` returns
-//!   level (dBFS), centre of the spectrum (Hz), and the levels of what is low, middle and high.
-//! - A voice is a table: `t` (s); one of `noise` (`white`, `pink`, `brown`, `blue`, `violet`; -20 dBFS),
-//!   `clicks` (a second), `impulse = true`, `tone = {hz, partials}`, `clip` (a clip, or `{clip, from,
-//!   speed, loop}`), `grains = {clip, grain}`; `attack`, `hold`, `decay` (s; decay to -60 dB) before its
-//!   `filters`, a list of `{kind = "low_pass" | "high_pass" | "band_pass" | "peak" | "low_shelf" |
-//!   "high_shelf", hz, q, gain_db}` and `{kind = "modes", {hz, t60, gain_db}, ...}` one after the other;
-//!   `gain_db`, `levels` (`{{t, db}, ...}`, scene time), `wander = {depth_db, rate_hz}`; `position` (m)
-//!   with `reference` (m, 1) and `rolloff` (1), or `pan` (-1 to 1), or neither: all around; `fade_in`,
-//!   `fade_out`, `duration` (s), `bus`, `seed`.
-//! - `log.info`, `log.warn`, `log.error`, `print`.
-//! - `require('./x')` inside the scene, `require('@stage/x')` for the library in `scripts/`: `avatar`
-//!   (made of `states`, `ghost`, `blink`, `gaze`, `face`, `sphere_camera`, `avatar_sounds`, `speech`), `walker`
-//!   (made of `walk_route`, `walk_pace`, `walk_gait`, `walk_attention`, `walk_head`), `footsteps`, `beds`, `ears`,
-//!   `orbit`, `shapes`, `light`, `paint`, `phone`, `statue`, `street`, `stroll`, `walk_laying`; `effects/burn`,
-//!   `effects/reveal`, `effects/dissolve`, `effects/wind`, `effects/transition`.
-//!
-//! # Sheets
-//! `builder:sheet{points, across, count}` makes any number of splats on the surface that runs straight
-//! between the points of a grid (row by row along u, `across` in a row; a list of vectors or a buffer of
-//! f32). Optional: `texture` (of `stage.texture`: a buffer of red, green, blue, gloss bytes, rows from
-//! v = 0 up) with `texture_from`, `texture_to` ({u, v} at the first and last point, repeated beyond 0 to
-//! 1); `light` (factors of the display-space colour, three f32 each, `light_across` in a row) with
-//! `light_from`, `light_to`; `tint`; `stretch` (1: width over height of a splat's cell), `jitter` (0.2
-//! of a cell), `overlap` (0.7: standard deviation over distance), `thickness` (0.003 m), `opacity` (0.99),
-//! `variation` (0: share of brightness), `depth` (0 m off the surface), `tilt` (0 degrees out of it),
-//! `seed`; `gloss`: up to four of `{direction, colour, sharpness}`, lights mirrored in the surface, as
-//! spherical harmonics of the builder's degree (`stage.builder(n, 3)`).
-//!
-//! `math.random` depends on the seed and on what is being asked (t, step, event), on nothing else.
 
+pub mod api;
 mod args;
 mod blame;
 mod body;
 mod budget;
+mod console;
 mod cues;
 mod edits;
 mod effects;
 mod film;
 mod frame;
+mod keep;
 mod log;
 mod modules;
 mod motion;
+mod params;
 mod plain;
 mod probe;
 mod quota;
@@ -144,6 +50,7 @@ use crate::audio::{Clip, Listener, VoiceSpec};
 use crate::camera::Camera;
 use crate::frame::{Cue, Event, Frame, Input};
 use crate::scene::{Body, Splats};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -153,7 +60,8 @@ pub use budget::{
     LOAD_S_MAX, MEMORY_BYTES_MAX,
 };
 pub use modules::{library, required};
-pub use reading::{Reading, TextCall};
+pub use params::{Changed, Given, PARAMS_MAX, Param, ParamValue};
+pub use reading::{Reading, TextCall, rewrite_param};
 pub use sound::{SoundPlan, VOICE_S_MAX};
 pub use testing::{Outcome, Subject, run_tests};
 
@@ -194,6 +102,16 @@ pub trait Assets {
     /// # Errors
     /// A sentence that names file and entry.
     fn splats(&self, path: &str, level: Option<u32>, axes: Option<&str>) -> Result<Asset, String>;
+
+    /// All splats that a built-in scene, such as `@alley`, draws in its first picture. `args` is what its
+    /// script finds in `stage.args`.
+    ///
+    /// # Errors
+    /// A sentence that names the scene.
+    fn scene(&self, name: &str, args: &serde_json::Value) -> Result<Asset, String> {
+        let _ = args;
+        Err(format!("{name}: no other scene is played here"))
+    }
 
     /// A sound file of the scene, decoded or ready to be.
     ///
@@ -287,16 +205,22 @@ pub struct Setup {
     pub aspect: f32,
     /// The person asked for less motion (`stage.reduced_motion`).
     pub reduced_motion: bool,
+    /// Only sound is asked for (`stage.heard_only`).
+    pub heard_only: bool,
     /// Files that stand in for those of the library of the same name.
     pub library: Option<Arc<dyn Files>>,
     /// Data that the former version handed over by `on_unload`, JSON.
     pub handed_over: Option<serde_json::Value>,
+    /// What `persist` kept in the former version, by its keys.
+    pub kept: serde_json::Map<String, serde_json::Value>,
+    /// Parameters that were set.
+    pub params: BTreeMap<String, Given>,
     /// Receives `log.info/warn/error` and `print` lines, now and later.
     pub log: Log,
 }
 
 /// A state machine of `@stage/states` as a graph.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Chart {
     /// Names of the states, sorted.
     pub states: Vec<String>,
@@ -309,7 +233,7 @@ pub struct Chart {
 }
 
 /// An edge of a [`Chart`].
-#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Way {
     /// A state, or `*` for any.
     pub from: String,
@@ -348,10 +272,14 @@ pub struct Script {
     scene: vm::Scene,
     steps_done: u64,
     events_done: u64,
+    /// Lines of a console.
+    lines_done: u64,
     /// Drag and wheel that no step has seen yet.
     pending: (glam::Vec2, f32),
     /// Live: steps that were not run; else those that are not to run.
     left_out: Vec<Range<u64>>,
+    /// Live: callbacks that have failed and are not called again.
+    suspended: Vec<&'static str>,
 }
 
 impl Script {
@@ -366,8 +294,10 @@ impl Script {
             scene,
             steps_done: 0,
             events_done: 0,
+            lines_done: 0,
             pending: Default::default(),
             left_out: Vec::new(),
+            suspended: Vec::new(),
         })
     }
 
@@ -375,6 +305,26 @@ impl Script {
     #[must_use]
     pub fn duration_s(&self) -> Option<f64> {
         self.scene.duration_s
+    }
+
+    /// Live: callbacks that have failed, in the order in which they did. Each is called no more by this version,
+    /// so that one mistake is one message and the rest goes on: without `step` or `event` the picture goes on
+    /// as they left it, without `frame` (which stands for `camera` too) there is no other picture.
+    #[must_use]
+    pub fn suspended(&self) -> &[&'static str] {
+        &self.suspended
+    }
+
+    fn is_suspended(&self, callback: &str) -> bool {
+        self.suspended.contains(&callback)
+    }
+
+    /// A callback that fails while it plays live is not called again.
+    fn heard<T>(&mut self, callback: &'static str, result: Result<T, Error>) -> Result<T, Error> {
+        if result.is_err() && self.vm.is_live() && !self.is_suspended(callback) {
+            self.suspended.push(callback);
+        }
+        result
     }
 
     /// Whether the scene has `step`.
@@ -412,8 +362,12 @@ impl Script {
         }
         self.steps_done = wanted;
         let (mut drag, mut wheel) = std::mem::take(&mut self.pending);
+        if self.is_suspended("step") {
+            return Ok(());
+        }
         if self.vm.is_live() {
-            let end = self.vm.step(&step, first..wanted, input, drag, wheel)?;
+            let run = self.vm.step(&step, first..wanted, input, drag, wheel);
+            let end = self.heard("step", run)?;
             if end < wanted {
                 self.left_out.push(end..wanted);
             }
@@ -455,7 +409,8 @@ impl Script {
     /// # Errors
     /// As thrown by `frame`, or what is wrong with the table that it returned.
     pub fn frame(&mut self, t_s: f64) -> Result<Frame, Error> {
-        self.vm.frame(&self.scene, t_s)
+        let frame = self.vm.frame(&self.scene, t_s);
+        self.heard("frame", frame)
     }
 
     /// The camera at `t_s`, where the scene has a function for it: quicker than [`Script::frame`].
@@ -463,7 +418,8 @@ impl Script {
     /// # Errors
     /// As thrown by `camera`, or what is wrong with the table that it returned.
     pub fn camera(&mut self, t_s: f64) -> Result<Option<Camera>, Error> {
-        self.vm.camera(&self.scene, t_s)
+        let camera = self.vm.camera(&self.scene, t_s);
+        self.heard("frame", camera)
     }
 
     /// What happens at `from_s` or later and before `to_s`, in order of time; nothing where the scene
@@ -497,6 +453,12 @@ impl Script {
         }
     }
 
+    /// Whether the scene says who hears.
+    #[must_use]
+    pub fn has_ears(&self) -> bool {
+        self.scene.ears.is_some()
+    }
+
     /// Who hears at `t_s`, by the scene's `ears`; `None` where it has none: the camera hears.
     ///
     /// # Errors
@@ -513,11 +475,15 @@ impl Script {
     /// # Errors
     /// As thrown by `event`.
     pub fn event(&mut self, event: &Event) -> Result<(), Error> {
-        let Some(callback) = &self.scene.event else {
+        let Some(callback) = self.scene.event.clone() else {
             return Ok(());
         };
+        if self.is_suspended("event") {
+            return Ok(());
+        }
         self.events_done += 1;
-        self.vm.event(callback, event, self.events_done)
+        let told = self.vm.event(&callback, event, self.events_done);
+        self.heard("event", told)
     }
 
     /// Calls `on_unload` and returns its data for the next version; `None` where there is none.
@@ -529,6 +495,49 @@ impl Script {
             Some(callback) => self.vm.unload(callback),
             None => Ok(None),
         }
+    }
+
+    /// What `persist` keeps for the next version. What cannot be kept is said once in the script's log.
+    #[must_use]
+    pub fn kept(&self) -> serde_json::Map<String, serde_json::Value> {
+        self.vm.kept()
+    }
+
+    /// The parameters that the script has asked for so far, in the order of their first asking.
+    #[must_use]
+    pub fn params(&self) -> Vec<Param> {
+        self.vm.params()
+    }
+
+    /// Sentences about values of [`Setup::params`] that do not fit what the script declares.
+    #[must_use]
+    pub fn refused_params(&self) -> Vec<String> {
+        self.vm.refused_params()
+    }
+
+    /// That there is no such parameter, and which one may be meant.
+    #[must_use]
+    pub fn no_param(&self, name: &str) -> String {
+        self.vm.no_param(name)
+    }
+
+    /// Sets a parameter of the running version; whoever calls it sees to it that the next version is set
+    /// too.
+    ///
+    /// # Errors
+    /// No such parameter, or a value of another kind: a sentence.
+    pub fn set_param(&mut self, name: &str, value: &ParamValue) -> Result<Changed, String> {
+        self.vm.set_param(name, value)
+    }
+
+    /// What a line of a console comes to: an expression's value, as text, or nothing for a statement. It
+    /// sees what scenes see, and `scene` (the scene's table), `t` and the variables of earlier lines.
+    ///
+    /// # Errors
+    /// As thrown by the line, or what is wrong with its text.
+    pub fn evaluate(&mut self, line: &str, t_s: f64) -> Result<Option<String>, Error> {
+        self.lines_done += 1;
+        self.vm.evaluate(&self.scene, line, t_s, self.lines_done)
     }
 
     /// Every file that the load touched or looked for: modules and assets, relative to the scene,

@@ -160,6 +160,14 @@ impl Modules {
         chunks
     }
 
+    /// Notes a chunk that messages may begin with.
+    pub(super) fn note(&self, chunk: &str) {
+        let mut loaded = self.loaded.borrow_mut();
+        if !loaded.contains(chunk) {
+            loaded.insert(chunk.to_owned());
+        }
+    }
+
     /// Notes a file that the load touched.
     pub(super) fn watch(&self, path: &str) {
         self.watched.borrow_mut().insert(path.to_owned());

@@ -1,17 +1,15 @@
 //! The `motion` table: [`crate::motion`] for scripts, in numbers and vectors.
 
+use super::api::{self, Binding, Space};
 use super::args;
 use super::quota::{Quota, Share};
 use crate::motion::spline::CHORDS;
 use crate::motion::{Ease, Spline, Spring, Track, cubic_bezier, noise};
 use glam::{DVec3, Vec3};
-use mlua::{
-    Error, Lua, MetaMethod, MultiValue, Result, Table, UserData, UserDataFields, UserDataMethods,
-    Value,
-};
+use mlua::{Error, Lua, MultiValue, Result, Table, UserData, UserDataRegistry, Value};
 
 /// Samples of one track: 68 s at 240 Hz are 16,320.
-const SAMPLES_MAX: u32 = 2_000_000;
+pub(super) const SAMPLES_MAX: u32 = 2_000_000;
 
 /// Numbers that all splines and tracks of a VM may hold: 128 MiB that Luau's own limit does not see.
 const NUMBERS_MAX: usize = 16 << 20;
@@ -22,71 +20,56 @@ pub(super) fn quota() -> Quota {
     Quota::new(NUMBERS_MAX, &rule)
 }
 
-/// Builds the table (not yet read-only). `track` is added by the prelude.
-pub(super) fn table(lua: &Lua, quota: &Quota) -> Result<Table> {
-    let motion = lua.create_table()?;
-    let set = |name: &str, function: Result<mlua::Function>| motion.raw_set(name, function?);
-    set(
-        "ease",
-        lua.create_function(|_, (name, u): (Value, Value)| ease(&name, &u)),
-    )?;
-    set(
+/// Builds the table (not yet read-only); `track` is the prelude's.
+pub(super) fn table(lua: &Lua, quota: &Quota, track: mlua::Function) -> Result<Table> {
+    let mut motion = Space::new(lua, &api::MOTION)?;
+    motion.function("ease", |_, (name, u): (Value, Value)| ease(&name, &u))?;
+    motion.function(
         "bezier",
-        lua.create_function(
-            |_, (x1, y1, x2, y2, u): (Value, Value, Value, Value, Value)| {
-                let n =
-                    |v: &Value, what: &str| args::number(v, &format!("motion.bezier: {what}"), "");
-                Ok(cubic_bezier(
-                    n(&x1, "x1")?,
-                    n(&y1, "y1")?,
-                    n(&x2, "x2")?,
-                    n(&y2, "y2")?,
-                    n(&u, "u")?,
-                ))
-            },
-        ),
+        |_, (x1, y1, x2, y2, u): (Value, Value, Value, Value, Value)| {
+            let n = |v: &Value, what: &str| args::number(v, &format!("motion.bezier: {what}"), "");
+            Ok(cubic_bezier(
+                n(&x1, "x1")?,
+                n(&y1, "y1")?,
+                n(&x2, "x2")?,
+                n(&y2, "y2")?,
+                n(&u, "u")?,
+            ))
+        },
     )?;
-    set(
-        "noise",
-        lua.create_function(|_, (x, seed, octaves): (Value, Value, Value)| {
-            noise_at(&x, &seed, &octaves)
-        }),
-    )?;
-    set(
-        "spring",
-        lua.create_function(|_, options: Value| SpringPath::new(&options)),
-    )?;
-    set(
+    motion.function("noise", |_, (x, seed, octaves): (Value, Value, Value)| {
+        noise_at(&x, &seed, &octaves)
+    })?;
+    motion.function("spring", |_, options: Value| SpringPath::new(&options))?;
+    motion.function(
         "spring_step",
-        lua.create_function(
-            |_,
-             (value, velocity, target, frequency, damping, dt): (
-                Value,
-                Value,
-                Value,
-                Value,
-                Value,
-                Value,
-            )| {
-                let what = "motion.spring_step";
-                let spring = spring_of(&frequency, &damping, what)?;
-                let dt_s = args::within(&dt, &format!("{what}: dt"), "seconds", 0.0, f64::MAX)?;
-                let path = SpringPath {
-                    spring,
-                    from: Amount::of(&value, &format!("{what}: value"))?,
-                    velocity: Amount::of(&velocity, &format!("{what}: velocity"))?,
-                    to: Amount::of(&target, &format!("{what}: target"))?,
-                };
-                Ok(path.checked(what)?.at(dt_s))
-            },
-        ),
+        |_,
+         (value, velocity, target, frequency, damping, dt): (
+            Value,
+            Value,
+            Value,
+            Value,
+            Value,
+            Value,
+        )| {
+            let what = "motion.spring_step";
+            let spring = spring_of(&frequency, &damping, what)?;
+            let dt_s = args::within(&dt, &format!("{what}: dt"), "seconds", 0.0, SPRING_S_MAX)?;
+            let path = SpringPath {
+                spring,
+                from: Amount::of(&value, &format!("{what}: value"))?,
+                velocity: Amount::of(&velocity, &format!("{what}: velocity"))?,
+                to: Amount::of(&target, &format!("{what}: target"))?,
+            };
+            Ok(path.checked(what)?.at(dt_s))
+        },
     )?;
     let quota = quota.clone();
-    set(
-        "spline",
-        lua.create_function(move |lua, options: Value| SplinePath::new(lua, &options, &quota)),
-    )?;
-    Ok(motion)
+    motion.function("spline", move |lua, options: Value| {
+        SplinePath::new(lua, &options, &quota)
+    })?;
+    motion.lua_function("track", track)?;
+    motion.finish()
 }
 
 fn ease(name: &Value, u: &Value) -> Result<f64> {
@@ -108,7 +91,7 @@ fn ease(name: &Value, u: &Value) -> Result<f64> {
 fn noise_at(x: &Value, seed: &Value, octaves: &Value) -> Result<f64> {
     let seed = match seed {
         Value::Nil => 0,
-        value => (args::number(value, "motion.noise: seed", "")? as i64).cast_unsigned(),
+        value => args::seed(value, "motion.noise: seed")?,
     };
     let octaves = match octaves {
         Value::Nil => 1,
@@ -126,6 +109,11 @@ fn noise_at(x: &Value, seed: &Value, octaves: &Value) -> Result<f64> {
     })
 }
 
+/// Largest number that springs and tracks move: no sum or product of theirs overflows.
+const AMOUNT_MAX: f64 = 1e30;
+/// Longest time of a spring, seconds.
+const SPRING_S_MAX: f64 = 1e9;
+
 /// A number or a vector: what springs and tracks move.
 #[derive(Clone, Copy)]
 enum Amount {
@@ -138,7 +126,8 @@ impl Amount {
         match value {
             Value::Vector(_) => Ok(Self::Vector(args::vector(value, what, "")?.as_dvec3())),
             Value::Number(_) | Value::Integer(_) => {
-                Ok(Self::Number(args::number(value, what, "")?))
+                let (low, high) = (-AMOUNT_MAX, AMOUNT_MAX);
+                Ok(Self::Number(args::within(value, what, "", low, high)?))
             }
             _ => args::refuse(what, "a number or a vector", value),
         }
@@ -176,7 +165,7 @@ fn spring_of(frequency: &Value, damping: &Value, what: &str) -> Result<Spring> {
     };
     let damping = match damping {
         Value::Nil => 1.0,
-        value => args::within(value, &format!("{what}: damping"), "(ratio)", 0.0, 100.0)?,
+        value => args::within(value, &format!("{what}: damping"), "ratio", 0.0, 100.0)?,
     };
     Ok(Spring {
         frequency_hz,
@@ -195,12 +184,8 @@ struct SpringPath {
 impl SpringPath {
     fn new(options: &Value) -> Result<Self> {
         let what = "motion.spring";
-        let table = args::table(options, &format!("{what}: argument"))?;
-        args::only_keys(
-            table,
-            &["from", "to", "velocity", "frequency", "damping"],
-            what,
-        )?;
+        let table = args::table(options, &format!("{what}: options"))?;
+        args::only_keys(table, &api::SPRING_OPTIONS, what)?;
         let amount = |key: &str, default: f64| {
             match table.raw_get::<Value>(key)? {
                 Value::Nil => Ok(None),
@@ -267,14 +252,13 @@ impl SpringPath {
 }
 
 impl UserData for SpringPath {
-    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
-        fields.add_meta_field(MetaMethod::Type, "spring");
-    }
-
-    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_method("at", |_, s, t: Value| {
-            Ok(s.at(args::number(&t, "spring:at: t", "seconds")?))
+    fn register(registry: &mut UserDataRegistry<Self>) {
+        let mut class = Binding::new(registry, &api::SPRING);
+        class.method("at", |_, s, t: Value| {
+            let t_s = args::within(&t, "spring:at: t", "seconds", -SPRING_S_MAX, SPRING_S_MAX)?;
+            Ok(s.at(t_s))
         });
+        class.finish();
     }
 }
 
@@ -287,7 +271,8 @@ struct SplinePath {
 impl SplinePath {
     fn new(lua: &Lua, options: &Value, quota: &Quota) -> Result<Self> {
         let what = "motion.spline";
-        let table = args::table(options, &format!("{what}: argument"))?;
+        let table = args::table(options, &format!("{what}: points"))?;
+        args::only_keys(table, &api::SPLINE_OPTIONS, what)?;
         let closed = match table.raw_get::<Value>("closed")? {
             Value::Nil => false,
             value => args::boolean(&value, &format!("{what}: closed"))?,
@@ -310,21 +295,19 @@ impl SplinePath {
 }
 
 impl UserData for SplinePath {
-    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
-        fields.add_meta_field(MetaMethod::Type, "spline");
-        fields.add_field_method_get("length", |_, s| Ok(s.spline.length()));
-    }
-
-    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+    fn register(registry: &mut UserDataRegistry<Self>) {
+        let mut class = Binding::new(registry, &api::SPLINE);
+        class.get("length", |_, s| Ok(s.spline.length()));
         let narrow = |v: DVec3| -> Vec3 { v.as_vec3() };
-        methods.add_method("at", move |_, s, u: Value| {
+        class.method("at", move |_, s, u: Value| {
             let u = args::number(&u, "spline:at: u", "0 to 1")?;
             Ok(args::to_lua(narrow(s.spline.at(u))))
         });
-        methods.add_method("tangent", move |_, s, u: Value| {
+        class.method("tangent", move |_, s, u: Value| {
             let u = args::number(&u, "spline:tangent: u", "0 to 1")?;
             Ok(args::to_lua(narrow(s.spline.tangent(u))))
         });
+        class.finish();
     }
 }
 
@@ -333,11 +316,7 @@ pub(super) fn track_check(lua: &Lua, rate: &Value, count: &Value, f: &Value) -> 
     args::positive(rate, "motion.track: rate", "Hz")?;
     let count = args::whole(count, "motion.track: count", 1, SAMPLES_MAX)?;
     if !f.is_function() {
-        return args::refuse(
-            "motion.track: third argument",
-            "a function of t (seconds)",
-            f,
-        );
+        return args::refuse("motion.track: sample", "a function of t (seconds)", f);
     }
     lua.create_table_with_capacity(count as usize, 0)
 }
@@ -365,7 +344,7 @@ pub(super) fn track_bake(
         let value: Value = samples.raw_get(i + 1)?;
         // The name of a sample is only spelled out when there is something to say about it.
         match (&value, lanes) {
-            (Value::Number(n), 1) if n.is_finite() => values.push(*n),
+            (Value::Number(n), 1) if n.abs() <= AMOUNT_MAX => values.push(*n),
             (Value::Vector(v), 3) if [v.x(), v.y(), v.z()].iter().all(|c| c.is_finite()) => {
                 values.extend([v.x(), v.y(), v.z()].map(f64::from));
             }
@@ -441,13 +420,10 @@ pub(super) struct BakedTrack {
 }
 
 impl UserData for BakedTrack {
-    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
-        fields.add_meta_field(MetaMethod::Type, "track");
-        fields.add_field_method_get("duration", |_, t| Ok(t.track.duration_s()));
-    }
-
-    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_method("at", |_, baked, t: Value| {
+    fn register(registry: &mut UserDataRegistry<Self>) {
+        let mut class = Binding::new(registry, &api::TRACK);
+        class.get("duration", |_, t| Ok(t.track.duration_s()));
+        class.method("at", |_, baked, t: Value| {
             let t_s = args::number(&t, "track:at: t", "seconds")?;
             let lane = |lane| baked.track.at(lane, t_s);
             let lanes = baked.track.lanes();
@@ -457,5 +433,14 @@ impl UserData for BakedTrack {
                 MultiValue::from_iter([Amount::to_value(lanes, lane)])
             })
         });
+        class.finish();
     }
+}
+
+/// Binds the classes of this file.
+pub(super) fn classes(lua: &Lua) -> Result<()> {
+    lua.create_proxy::<SpringPath>()?;
+    lua.create_proxy::<SplinePath>()?;
+    lua.create_proxy::<BakedTrack>()?;
+    Ok(())
 }

@@ -4,6 +4,7 @@
 //! cells are filled when the first question comes, off the script's clock. A scene that is loaded anew
 //! with the same splats in the same places gets the same cells again.
 
+use super::api::{self, Binding};
 use super::args;
 use super::quota::{Quota, Share};
 use super::splats::{self, Placing, SharedCast};
@@ -11,7 +12,7 @@ use super::vm::Host;
 use crate::scene::Splats;
 use crate::survey::voxels::{CELL_M, CELL_M_RANGE, CLEARANCE_M_MAX};
 use crate::survey::{Placed, Voxels};
-use mlua::{Error, Lua, MetaMethod, Result, UserData, UserDataFields, UserDataMethods, Value};
+use mlua::{Lua, MetaMethod, Result, UserData, UserDataRegistry, Value};
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
@@ -101,7 +102,7 @@ impl Probe {
             Value::Nil => CELL_M,
             value => {
                 let table = args::table(value, "stage.probe: options")?;
-                args::only_keys(table, &["cell"], "stage.probe: options")?;
+                args::only_keys(table, &api::PROBE_OPTIONS, "stage.probe: options")?;
                 match table.raw_get::<Value>("cell")? {
                     Value::Nil => CELL_M,
                     value => {
@@ -146,14 +147,11 @@ impl Probe {
 }
 
 impl UserData for Probe {
-    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
-        fields.add_meta_field(MetaMethod::Type, "probe");
-        fields.add_field_method_get("cell", |lua, p| Ok(p.voxels(lua)?.cell_m()));
-        fields.add_field_method_get("count", |lua, p| Ok(p.voxels(lua)?.count()));
-    }
-
-    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_method(
+    fn register(registry: &mut UserDataRegistry<Self>) {
+        let mut class = Binding::new(registry, &api::PROBE);
+        class.get("cell", |lua, p| Ok(p.voxels(lua)?.cell_m()));
+        class.get("count", |lua, p| Ok(p.voxels(lua)?.count()));
+        class.method(
             "look",
             |lua, p, (position, direction, max): (Value, Value, Value)| {
                 let origin = args::vector(&position, "probe:look: position", "metres")?;
@@ -169,11 +167,11 @@ impl UserData for Probe {
                 Ok((look.distance_m, r, g, b, look.seen))
             },
         );
-        methods.add_method("ground", |lua, p, position: Value| {
+        class.method("ground", |lua, p, position: Value| {
             let at = args::vector(&position, "probe:ground: position", "metres")?;
             Ok(p.voxels(lua)?.ground(at))
         });
-        methods.add_method(
+        class.method(
             "clearance",
             |lua, p, (position, low, high): (Value, Value, Value)| {
                 let foot = args::vector(&position, "probe:clearance: position", "metres")?;
@@ -193,13 +191,7 @@ impl UserData for Probe {
                 Ok(p.voxels(lua)?.clearance(foot, low_m as f32, high_m as f32))
             },
         );
-        methods.add_meta_method(MetaMethod::Index, |_, _, key: Value| {
-            Err::<(), _>(Error::runtime(format!(
-                "a probe has no field {}; it has cell, count, look, ground, clearance",
-                args::describe(&key)
-            )))
-        });
-        methods.add_meta_method(MetaMethod::ToString, |lua, p, ()| {
+        class.operator(MetaMethod::ToString, |lua, p, ()| {
             let voxels = p.voxels(lua)?;
             Ok(format!(
                 "probe ({} cells of {} m, walls up to {CLEARANCE_M_MAX} m off)",
@@ -207,5 +199,12 @@ impl UserData for Probe {
                 voxels.cell_m()
             ))
         });
+        class.finish();
     }
+}
+
+/// Binds the classes of this file.
+pub(super) fn classes(lua: &Lua) -> Result<()> {
+    lua.create_proxy::<Probe>()?;
+    Ok(())
 }

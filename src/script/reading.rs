@@ -5,6 +5,7 @@
 //! that is declared anywhere in a file counts as known in all of it: it may miss a mistake and does not
 //! make one up. Source: the grammar on luau.org.
 
+use super::ParamValue;
 use std::collections::BTreeSet;
 
 /// Luau's words that are no names.
@@ -186,6 +187,29 @@ impl Reading {
             .any(|at| self.text(at).is_some_and(|t| t.0 == text) && !self.is_key(at))
     }
 
+    /// All words, but for the values of `param("name", VALUE`.
+    fn without_value(&self, name: &str) -> Vec<&Token> {
+        let mut words = Vec::with_capacity(self.tokens.len());
+        let mut at = 0;
+        while let Some((token, _)) = self.tokens.get(at) {
+            words.push(token);
+            at += 1;
+            let is_call = self.name(at - 1) == Some("param")
+                && self.symbol(at, '(')
+                && self.text(at + 1).is_some_and(|text| text.0 == name)
+                && self.symbol(at + 2, ',');
+            if is_call {
+                words.extend(self.tokens[at..at + 3].iter().map(|(token, _)| token));
+                at += 3;
+                while self.symbol(at, '-') {
+                    at += 1;
+                }
+                at += 1;
+            }
+        }
+        words
+    }
+
     /// Calls on their way out: the line, the function, what to write instead.
     #[must_use]
     pub fn deprecated(&self) -> Vec<(u32, &'static str, &'static str)> {
@@ -310,6 +334,103 @@ impl Reading {
         }
         at
     }
+}
+
+/// `text` with the value of `param("name", VALUE, ...)` written as `value`: of the calls with that name the one
+/// nearest to `line` whose value stands there as a number, a text, true or false. Nothing else changes, comments
+/// and blanks included.
+///
+/// # Errors
+/// There is no such call: a sentence.
+pub fn rewrite_param(
+    text: &str,
+    name: &str,
+    line: u32,
+    value: &ParamValue,
+) -> Result<String, String> {
+    let written = match value {
+        ParamValue::Flag(flag) => flag.to_string(),
+        ParamValue::Number(number) => short(*number),
+        ParamValue::Text(text) => format!("{text:?}"),
+    };
+    let before = Reading::of(text);
+    let mut best: Option<(u32, String)> = None;
+    for (at, _) in text.match_indices("param") {
+        let Some(literal) = literal_of_call(text, at + "param".len(), name) else {
+            continue;
+        };
+        let line_here = 1 + text[..literal.start].matches('\n').count() as u32;
+        let after = format!(
+            "{}{written}{}",
+            &text[..literal.start],
+            &text[literal.end..]
+        );
+        // What stands in a comment or in a text reads the same, or differs in another place.
+        let reading = Reading::of(&after);
+        let (old, new) = (before.without_value(name), reading.without_value(name));
+        let is_call = old == new && reading.tokens != before.tokens || after == text;
+        let distance = line_here.abs_diff(line);
+        if is_call && best.as_ref().is_none_or(|(least, _)| distance < *least) {
+            best = Some((distance, after));
+        }
+    }
+    best.map(|(_, text)| text).ok_or_else(|| {
+        format!(
+            "no call param(\"{name}\", VALUE, ...) stands there with a number, a text, true or false as its value"
+        )
+    })
+}
+
+/// Where the value of a call stands whose arguments begin behind byte `at`, if its name is `name`.
+fn literal_of_call(text: &str, at: usize, name: &str) -> Option<std::ops::Range<usize>> {
+    let rest = text[at..].trim_start().strip_prefix('(')?.trim_start();
+    let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let rest = rest[1..].strip_prefix(name)?.strip_prefix(quote)?;
+    let rest = rest.trim_start().strip_prefix(',')?.trim_start();
+    let start = text.len() - rest.len();
+    let length = match rest.chars().next()? {
+        quote @ ('"' | '\'') => {
+            let mut is_escaped = false;
+            let end = rest[1..].char_indices().find(|(_, c)| {
+                let ends = *c == quote && !is_escaped;
+                is_escaped = *c == '\\' && !is_escaped;
+                ends || *c == '\n'
+            });
+            end.filter(|(_, c)| *c == quote)?.0 + 2
+        }
+        _ => {
+            let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_');
+            let digits = rest.trim_start_matches(['-', ' ']);
+            let sign = rest.len() - digits.len();
+            let bytes = digits.as_bytes();
+            let mut end = digits.find(|c| !is_part(c)).unwrap_or(digits.len());
+            // The sign of an exponent.
+            let is_exponent = end > 1
+                && matches!(bytes[end - 1], b'e' | b'E')
+                && bytes[0].is_ascii_digit()
+                && !digits.starts_with("0x");
+            if is_exponent && matches!(bytes.get(end), Some(b'+' | b'-')) {
+                end += 1 + digits[end + 1..]
+                    .find(|c: char| !c.is_ascii_digit())
+                    .unwrap_or(digits.len() - end - 1);
+            }
+            let word = &digits[..end];
+            let is_number = word.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+            (is_number || sign == 0 && matches!(word, "true" | "false")).then_some(sign + end)?
+        }
+    };
+    // A value that is only the beginning of an expression is not one.
+    let ends = rest[length..].trim_start().starts_with([',', ')']);
+    ends.then_some(start..start + length)
+}
+
+/// A number in as few digits as say it to a millionth: what a slider gives has many.
+fn short(number: f64) -> String {
+    let tolerance = 1e-6 * number.abs().max(1e-3);
+    (0..=12)
+        .map(|digits| format!("{number:.digits$}"))
+        .find(|text| (text.parse::<f64>()).is_ok_and(|parsed| (parsed - number).abs() <= tolerance))
+        .unwrap_or_else(|| number.to_string())
 }
 
 /// Cuts a text into words.
@@ -516,6 +637,36 @@ return add ~= nil and 12.5e1 == 125 .. [==[long "text"]==]
         assert_eq!(reading.line_of_number(125.0), Some(17));
         assert!(reading.says("one") && !reading.says("dim"));
         assert!(reading.says("long \"text\""));
+    }
+
+    #[test]
+    fn only_the_value_of_a_parameter_is_rewritten() {
+        let text = "-- param(\"pace\", 1)\nlocal s = 'param(\"pace\", 1)'\nlocal a = param( \"pace\" , -1.5e-3, {\n\tmax = 2 })\nlocal b = param('pace', 1.3) -- 1.3\n";
+        let number = ParamValue::Number(0.7);
+        let first = rewrite_param(text, "pace", 3, &number).unwrap();
+        assert_eq!(first, text.replace("-1.5e-3", "0.7"));
+        let second = rewrite_param(text, "pace", 5, &ParamValue::Number(-2.0)).unwrap();
+        assert_eq!(second, text.replace("'pace', 1.3", "'pace', -2"));
+        let flags = "local f = param(\"on\", false, { help = \"false\" })";
+        assert_eq!(
+            rewrite_param(flags, "on", 1, &ParamValue::Flag(true)).unwrap(),
+            flags.replace("\"on\", false", "\"on\", true")
+        );
+        let texts = "param(\"look\", \"a \\\" b\", {})";
+        assert_eq!(
+            rewrite_param(texts, "look", 1, &ParamValue::Text("c".to_owned())).unwrap(),
+            "param(\"look\", \"c\", {})"
+        );
+        // An expression is not a value that can be written over.
+        for text in [
+            "param(\"pace\", 2 * x)",
+            "param(\"pace\", speed)",
+            "-- param(\"pace\", 1)",
+        ] {
+            assert!(rewrite_param(text, "pace", 1, &number).is_err(), "{text}");
+        }
+        assert_eq!(short(1.299_999_952_316_284_2), "1.3");
+        assert_eq!(short(1200.0), "1200");
     }
 
     #[test]

@@ -3,13 +3,14 @@
 //! A script cannot add ten million splats one by one; it can describe some hundred surfaces. What is
 //! described is checked here and made by [`crate::scene::sheet`] once the builder builds.
 
+use super::api::{self, Binding};
 use super::args;
 use super::quota::{Quota, Share};
 use super::splats::lanes;
 use crate::scene::sh;
 use crate::scene::sheet::{Gloss, Light, Sheet, Texture, Window};
 use glam::{Vec2, Vec3};
-use mlua::{Error, Lua, MetaMethod, Result, Table, UserData, UserDataFields, Value};
+use mlua::{Error, Lua, Result, Table, UserData, UserDataRegistry, Value};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -63,12 +64,13 @@ impl TextureHandle {
 }
 
 impl UserData for TextureHandle {
-    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
-        fields.add_meta_field(MetaMethod::Type, "texture");
-        fields.add_field_method_get("across", |_, t| Ok(t.0.texture.columns));
-        fields.add_field_method_get("up", |_, t| {
+    fn register(registry: &mut UserDataRegistry<Self>) {
+        let mut class = Binding::new(registry, &api::TEXTURE);
+        class.get("across", |_, t| Ok(t.0.texture.columns));
+        class.get("up", |_, t| {
             Ok(t.0.texture.texels.len() / t.0.texture.columns)
         });
+        class.finish();
     }
 }
 
@@ -114,33 +116,7 @@ pub(super) struct Described {
 /// none.
 pub(super) fn describe(table: &Table, degree: u8, seed: u64) -> Result<Described> {
     let what = "builder:sheet";
-    args::only_keys(
-        table,
-        &[
-            "points",
-            "across",
-            "count",
-            "texture",
-            "texture_from",
-            "texture_to",
-            "light",
-            "light_across",
-            "light_from",
-            "light_to",
-            "tint",
-            "stretch",
-            "jitter",
-            "overlap",
-            "thickness",
-            "opacity",
-            "variation",
-            "depth",
-            "tilt",
-            "gloss",
-            "seed",
-        ],
-        what,
-    )?;
+    args::only_keys(table, &api::SHEET_OPTIONS, what)?;
     let field = |name: &str| table.raw_get::<Value>(name);
     let within = |name: &str, unit: &str, low: f64, high: f64, default: f64| -> Result<f32> {
         Ok(match field(name)? {
@@ -212,7 +188,7 @@ pub(super) fn describe(table: &Table, degree: u8, seed: u64) -> Result<Described
         gloss,
         seed: match field("seed")? {
             Value::Nil => seed,
-            value => (args::number(&value, "builder:sheet: seed", "")? as i64).cast_unsigned(),
+            value => args::seed(&value, "builder:sheet: seed")?,
         },
     };
     let size_m = sheet.size_m();
@@ -296,7 +272,7 @@ fn gloss_of(value: &Value, degree: u8) -> Result<Vec<Gloss>> {
             let name = format!("{what}[{i}]");
             let entry: Value = list.raw_get(i)?;
             let entry = args::table(&entry, &name)?;
-            args::only_keys(entry, &["direction", "colour", "sharpness"], &name)?;
+            args::only_keys(entry, &api::GLOSS, &name)?;
             let direction: Value = entry.raw_get("direction")?;
             let towards = args::vector(&direction, &format!("{name}.direction"), "direction")?;
             let Some(towards) = towards.try_normalize() else {
@@ -319,4 +295,10 @@ fn gloss_of(value: &Value, degree: u8) -> Result<Vec<Gloss>> {
             })
         })
         .collect()
+}
+
+/// Binds the classes of this file.
+pub(super) fn classes(lua: &Lua) -> Result<()> {
+    lua.create_proxy::<TextureHandle>()?;
+    Ok(())
 }

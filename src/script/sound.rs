@@ -4,6 +4,7 @@
 //! [`crate::audio`]. Nothing is played, mixed or decoded here: clips come through
 //! [`Assets`](super::Assets).
 
+use super::api::{self, Binding, Space};
 use super::quota::{Quota, Share};
 use super::vm::Host;
 use super::{args, frame as convert};
@@ -14,10 +15,7 @@ use crate::audio::{
     AutomaticGain, Bus, BusId, Clip, Colour, Compressor, Filter, Follower, Grains, Levels,
     Listener, Mic, Mode, Place, Shape, Source, VoiceSpec, Wander, sample_at, seconds_at,
 };
-use mlua::{
-    AnyUserData, Error, Lua, MetaMethod, Result, Table, UserData, UserDataFields, UserDataMethods,
-    Value,
-};
+use mlua::{AnyUserData, Error, Lua, Result, Table, UserData, UserDataRegistry, Value};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -77,11 +75,12 @@ impl SoundPlan {
 struct ClipHandle(Arc<Clip>);
 
 impl UserData for ClipHandle {
-    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
-        fields.add_meta_field(MetaMethod::Type, "clip");
-        fields.add_field_method_get("name", |_, s| Ok(s.0.name().to_owned()));
-        fields.add_field_method_get("duration", |_, s| Ok(seconds_at(s.0.length_samples())));
-        fields.add_field_method_get("channels", |_, s| Ok(s.0.channels()));
+    fn register(registry: &mut UserDataRegistry<Self>) {
+        let mut class = Binding::new(registry, &api::CLIP);
+        class.get("name", |_, s| Ok(s.0.name().to_owned()));
+        class.get("duration", |_, s| Ok(seconds_at(s.0.length_samples())));
+        class.get("channels", |_, s| Ok(s.0.channels()));
+        class.finish();
     }
 }
 
@@ -92,24 +91,22 @@ struct FollowerHandle {
 }
 
 impl UserData for FollowerHandle {
-    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
-        fields.add_meta_field(MetaMethod::Type, "follower");
-        fields.add_field_method_get("duration", |_, s| Ok(s.follower.duration_s()));
-    }
-
-    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_method("at", |_, s, t: Value| {
+    fn register(registry: &mut UserDataRegistry<Self>) {
+        let mut class = Binding::new(registry, &api::FOLLOWER);
+        class.get("duration", |_, s| Ok(s.follower.duration_s()));
+        class.method("at", |_, s, t: Value| {
             let t_s = args::number(&t, "follower:at: t", "seconds")?;
             let heard = s.follower.at(t_s);
             let [low, middle, high] = heard.bands_db;
             Ok((heard.level_db, heard.centre_hz, low, middle, high))
         });
+        class.finish();
     }
 }
 
 /// Builds the table (not yet read-only).
 pub(super) fn table(lua: &Lua, host: &Rc<Host>) -> Result<Table> {
-    let sound = lua.create_table()?;
+    let mut sound = Space::new(lua, &api::SOUND)?;
     let own = host.clone();
     let clip = move |_: &Lua, path: Value| {
         own.only_while_loading("sound.clip")?;
@@ -124,7 +121,7 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>) -> Result<Table> {
             .map_err(|why| failed(&why))?;
         Ok(ClipHandle(clip))
     };
-    sound.raw_set("clip", lua.create_function(clip)?)?;
+    sound.function("clip", clip)?;
 
     let quota = Quota::new(
         FOLLOWER_NUMBERS_MAX,
@@ -145,7 +142,7 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>) -> Result<Table> {
             _share: share,
         })
     };
-    sound.raw_set("follow", lua.create_function(follow)?)?;
+    sound.function("follow", follow)?;
 
     let own = host.clone();
     let bus = move |_: &Lua, (name, options): (Value, Value)| {
@@ -164,7 +161,7 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>) -> Result<Table> {
         }
         Ok(())
     };
-    sound.raw_set("bus", lua.create_function(bus)?)?;
+    sound.function("bus", bus)?;
 
     let own = host.clone();
     let mic = move |_: &Lua, wanted: Value| {
@@ -172,8 +169,8 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>) -> Result<Table> {
         own.sound.borrow_mut().mic = mic_of(&wanted)?;
         Ok(())
     };
-    sound.raw_set("mic", lua.create_function(mic)?)?;
-    Ok(sound)
+    sound.function("mic", mic)?;
+    sound.finish()
 }
 
 fn bus_of(name: &Value, options: &Value) -> Result<Bus> {
@@ -193,7 +190,7 @@ fn bus_of(name: &Value, options: &Value) -> Result<Bus> {
     }
     let what = "sound.bus: options";
     let table = args::table(options, what)?;
-    args::only_keys(table, &["gain_db", "mic"], what)?;
+    args::only_keys(table, &api::BUS_OPTIONS, what)?;
     let fields = Fields { table, what };
     bus.gain_db = fields.within("gain_db", "dB", -120.0, 40.0)?.unwrap_or(0.0);
     bus.is_through_mic = fields.flag("mic")?.unwrap_or(true);
@@ -202,35 +199,27 @@ fn bus_of(name: &Value, options: &Value) -> Result<Bus> {
 
 /// `false`, the name of a preset, or `{preset =, band =, ...}`.
 fn mic_of(wanted: &Value) -> Result<Option<Mic>> {
-    let what = "sound.mic: argument";
-    let preset = |name: &str| {
+    let what = "sound.mic: microphone";
+    let preset = |name: &str, what: &str| {
         Mic::preset(name).ok_or_else(|| {
             let names = args::suggestion(name, &Mic::PRESETS);
-            Error::runtime(format!("sound.mic: there is no microphone '{name}'{names}"))
+            Error::runtime(format!("{what}: there is no microphone '{name}'{names}"))
         })
     };
     let table = match wanted {
         Value::Boolean(false) => return Ok(None),
-        Value::String(name) => return preset(&name.to_string_lossy()).map(Some),
+        Value::String(name) => return preset(&name.to_string_lossy(), what).map(Some),
         Value::Table(table) => table,
         _ => return args::refuse(what, "false, a preset's name or a table", wanted),
     };
-    let known = [
-        "preset",
-        "low_hz",
-        "high_hz",
-        "width",
-        "noise_db",
-        "wind_db",
-        "handling_db",
-        "gain",
-        "compressor",
-    ];
-    args::only_keys(table, &known, what)?;
+    args::only_keys(table, &api::MICROPHONE, what)?;
     let fields = Fields { table, what };
     let mut mic = match fields.value("preset")? {
         Value::Nil => Mic::phone(),
-        name => preset(&args::text(&name, "sound.mic: preset")?)?,
+        name => preset(
+            &args::text(&name, "sound.mic: preset")?,
+            "sound.mic: preset",
+        )?,
     };
     let set = |slot: &mut f64, key: &str, unit: &str, low: f64, high: f64| -> Result<()> {
         *slot = fields.within(key, unit, low, high)?.unwrap_or(*slot);
@@ -248,7 +237,7 @@ fn mic_of(wanted: &Value) -> Result<Option<Mic>> {
         value => {
             let what = "sound.mic: gain";
             let table = args::table(&value, what)?;
-            args::only_keys(table, &["aim_db", "boost_db", "cut_db"], what)?;
+            args::only_keys(table, &api::AUTOMATIC_GAIN, what)?;
             let fields = Fields { table, what };
             let before = mic.gain.or(Mic::phone().gain);
             let of = |f: fn(&AutomaticGain) -> f64| before.as_ref().map_or(0.0, f);
@@ -266,7 +255,7 @@ fn mic_of(wanted: &Value) -> Result<Option<Mic>> {
         value => {
             let what = "sound.mic: compressor";
             let table = args::table(&value, what)?;
-            args::only_keys(table, &["threshold_db", "ratio", "makeup_db"], what)?;
+            args::only_keys(table, &api::COMPRESSOR, what)?;
             let fields = Fields { table, what };
             let before = mic.compressor.or(Mic::phone().compressor);
             let of = |f: fn(&Compressor) -> f64| before.as_ref().map_or(0.0, f);
@@ -317,32 +306,8 @@ impl Fields<'_> {
     }
 }
 
-/// Fields of a voice.
-const VOICE_FIELDS: [&str; 23] = [
-    "t",
-    "noise",
-    "clicks",
-    "impulse",
-    "tone",
-    "clip",
-    "grains",
-    "bus",
-    "gain_db",
-    "levels",
-    "attack",
-    "hold",
-    "decay",
-    "filters",
-    "wander",
-    "position",
-    "reference",
-    "rolloff",
-    "pan",
-    "fade_in",
-    "fade_out",
-    "duration",
-    "seed",
-];
+/// Names of noises.
+pub(super) const NOISES: [&str; 5] = ["white", "pink", "brown", "blue", "violet"];
 
 /// Fields of a voice that say what it is made of.
 const SOURCES: [&str; 6] = ["noise", "clicks", "impulse", "tone", "clip", "grains"];
@@ -424,7 +389,7 @@ fn voice_of(
     t_default_s: Option<f64>,
 ) -> Result<VoiceSpec> {
     let table = args::table(value, what)?;
-    args::only_keys(table, &VOICE_FIELDS, what)?;
+    args::only_keys(table, &api::VOICE, what)?;
     let fields = Fields { table, what };
     let t_s = match (fields.value("t")?, t_default_s) {
         (Value::Nil, Some(t_s)) => t_s,
@@ -498,7 +463,6 @@ fn source_of(fields: &Fields<'_>) -> Result<Source> {
     match *key {
         "noise" => {
             let name = args::text(value, &inside)?;
-            let known = ["white", "pink", "brown", "blue", "violet"];
             let colours = [
                 Colour::White,
                 Colour::Pink,
@@ -506,11 +470,11 @@ fn source_of(fields: &Fields<'_>) -> Result<Source> {
                 Colour::Blue,
                 Colour::Violet,
             ];
-            match known.iter().position(|known| *known == name) {
+            match NOISES.iter().position(|known| *known == name) {
                 Some(i) => Ok(Source::Noise(colours[i])),
                 None => Err(Error::runtime(format!(
                     "{inside}: there is no colour '{name}'{}",
-                    args::suggestion(&name, &known)
+                    args::suggestion(&name, &NOISES)
                 ))),
             }
         }
@@ -523,7 +487,7 @@ fn source_of(fields: &Fields<'_>) -> Result<Source> {
         },
         "tone" => {
             let table = args::table(value, &inside)?;
-            args::only_keys(table, &["hz", "partials"], &inside)?;
+            args::only_keys(table, &api::TONE, &inside)?;
             let fields = Fields {
                 table,
                 what: &inside,
@@ -557,7 +521,7 @@ fn source_of(fields: &Fields<'_>) -> Result<Source> {
                     });
                 }
             };
-            args::only_keys(table, &["clip", "from", "speed", "loop"], &inside)?;
+            args::only_keys(table, &api::CLIP_SOURCE, &inside)?;
             let fields = Fields {
                 table,
                 what: &inside,
@@ -571,7 +535,7 @@ fn source_of(fields: &Fields<'_>) -> Result<Source> {
         }
         _ => {
             let table = args::table(value, &inside)?;
-            args::only_keys(table, &["clip", "grain"], &inside)?;
+            args::only_keys(table, &api::GRAINS, &inside)?;
             let fields = Fields {
                 table,
                 what: &inside,
@@ -605,14 +569,17 @@ fn filters_of(fields: &Fields<'_>) -> Result<Vec<Filter>> {
         .collect()
 }
 
-const FILTERS: [&str; 7] = [
+/// The filter that is a list.
+pub(super) const MODES: &str = "modes";
+
+/// Kinds of the other filters.
+pub(super) const FILTERS: [&str; 6] = [
     "low_pass",
     "high_pass",
     "band_pass",
     "peak",
     "low_shelf",
     "high_shelf",
-    "modes",
 ];
 
 /// `{kind = "low_pass", hz =, q =, gain_db =}` or `{kind = "modes", {hz =, t60 =, gain_db =}, ...}`.
@@ -620,7 +587,8 @@ fn filter_of(value: &Value, what: &str) -> Result<Filter> {
     let table = args::table(value, what)?;
     let kind = args::text(&table.raw_get("kind")?, &format!("{what}.kind"))?;
     let fields = Fields { table, what };
-    if kind == "modes" {
+    if kind == MODES {
+        args::only_keys(table, &api::RINGING, what)?;
         let count = table.raw_len();
         if count > MODES_MAX {
             return Err(Error::runtime(format!(
@@ -631,7 +599,7 @@ fn filter_of(value: &Value, what: &str) -> Result<Filter> {
             let entry: Value = table.raw_get(i)?;
             let what = format!("{what}[{i}]");
             let table = args::table(&entry, &what)?;
-            args::only_keys(table, &["hz", "t60", "gain_db"], &what)?;
+            args::only_keys(table, &api::MODE, &what)?;
             let fields = Fields { table, what: &what };
             Ok(Mode {
                 hz: fields.needed("hz", "Hz", 10.0, 22_000.0)?,
@@ -641,7 +609,15 @@ fn filter_of(value: &Value, what: &str) -> Result<Filter> {
         });
         return Ok(Filter::Modes(modes.collect::<Result<_>>()?));
     }
-    args::only_keys(table, &["kind", "hz", "q", "gain_db"], what)?;
+    let unknown = || {
+        let names = args::suggestion(&kind, &[&FILTERS[..], &[MODES]].concat());
+        Error::runtime(format!("{what}.kind: there is no filter '{kind}'{names}"))
+    };
+    // A list is no filter of the others; its kind was meant to be `modes`.
+    if table.raw_len() > 0 && !FILTERS.contains(&kind.as_str()) {
+        return Err(unknown());
+    }
+    args::only_keys(table, &api::FILTER, what)?;
     let hz = fields.needed("hz", "Hz", 10.0, 22_000.0)?;
     let q = || fields.within("q", "", 0.1, 30.0);
     let flat_q = || q().map(|q| q.unwrap_or(std::f64::consts::FRAC_1_SQRT_2));
@@ -666,10 +642,7 @@ fn filter_of(value: &Value, what: &str) -> Result<Filter> {
             hz,
             gain_db: gain_db()?,
         }),
-        _ => Err(Error::runtime(format!(
-            "{what}.kind: there is no filter '{kind}'{}",
-            args::suggestion(&kind, &FILTERS)
-        ))),
+        _ => Err(unknown()),
     }
 }
 
@@ -709,7 +682,7 @@ fn wander_of(fields: &Fields<'_>) -> Result<Option<Wander>> {
         return Ok(None);
     }
     let table = args::table(&value, &what)?;
-    args::only_keys(table, &["depth_db", "rate_hz"], &what)?;
+    args::only_keys(table, &api::WANDER, &what)?;
     let fields = Fields { table, what: &what };
     Ok(Some(Wander {
         depth_db: fields.needed("depth_db", "dB", 0.0, 40.0)?,
@@ -762,6 +735,7 @@ fn as_clip(data: &AnyUserData) -> Option<Arc<Clip>> {
 pub(super) fn ears_of(lua: &Lua, value: &Value) -> Result<Listener> {
     let what = "ears";
     let table = args::table(value, "what ears returns")?;
+    args::only_keys(table, &api::EARS, what)?;
     let fields = Fields { table, what };
     // Faster air than in a storm, and a phone that is thrown.
     let wind = fields.within("wind", "metres a second", 0.0, 50.0)?;
@@ -781,4 +755,11 @@ pub(super) fn ears_of(lua: &Lua, value: &Value) -> Result<Listener> {
         shake_m_s2: shake.unwrap_or(0.0) as f32,
         ..Listener::from_camera(&camera)
     })
+}
+
+/// Binds the classes of this file.
+pub(super) fn classes(lua: &Lua) -> Result<()> {
+    lua.create_proxy::<ClipHandle>()?;
+    lua.create_proxy::<FollowerHandle>()?;
+    Ok(())
 }

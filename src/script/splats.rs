@@ -3,6 +3,7 @@
 //! A handle is an index into the scene's [`Cast`]; it holds no Lua value, so it can neither keep a VM
 //! alive nor be kept by one beyond its own.
 
+use super::api::{self, Binding};
 use super::body::{self, Posture};
 use super::edits::{self, Planned};
 use super::effects;
@@ -15,10 +16,7 @@ use crate::scene::sh::SH_C0;
 use crate::scene::{Body, Bounds, Placement, Sheet, Splats, sheet};
 use crate::survey::Placed;
 use glam::{Mat3, Quat, Vec3};
-use mlua::{
-    AnyUserData, Error, Lua, MetaMethod, Result, Table, UserData, UserDataFields, UserDataMethods,
-    Value,
-};
+use mlua::{AnyUserData, Error, Lua, MetaMethod, Result, Table, UserData, UserDataRegistry, Value};
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -388,61 +386,52 @@ fn set_look(look: &mut Look, field: &str, value: &Value, what: &str) -> Result<(
 }
 
 impl UserData for Handle {
-    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
-        fields.add_meta_field(MetaMethod::Type, "splats handle");
-        fields.add_field_method_get("name", |_, h| {
+    fn register(registry: &mut UserDataRegistry<Self>) {
+        let mut class = Binding::new(registry, &api::HANDLE);
+        class.get("name", |_, h| {
             Ok(h.cast.borrow().members[h.index].name.clone())
         });
-        fields.add_field_method_get("count", |_, h| {
+        class.get("count", |_, h| {
             Ok(h.cast.borrow().members[h.index].splats.len())
         });
-        fields.add_field_method_get("position", |_, h| {
+        class.get("position", |_, h| {
             Ok(args::to_lua(h.look().placement.translation))
         });
-        fields.add_field_method_get("rotation", |lua, h| {
+        class.get("rotation", |lua, h| {
             lua.create_sequence_from(h.look().placement.rotation.to_array())
         });
-        fields.add_field_method_get("scale", |_, h| Ok(h.look().placement.scale));
-        fields.add_field_method_get("tint", |lua, h| lua.create_sequence_from(h.look().tint));
-        fields.add_field_method_get("visible", |_, h| Ok(h.look().visible));
-        fields.add_field_method_get("pickable", |_, h| Ok(h.look().pickable));
-        fields.add_field_method_get("effects", |lua, h| {
+        class.get("scale", |_, h| Ok(h.look().placement.scale));
+        class.get("tint", |lua, h| lua.create_sequence_from(h.look().tint));
+        class.get("visible", |_, h| Ok(h.look().visible));
+        class.get("pickable", |_, h| Ok(h.look().pickable));
+        class.get("effects", |lua, h| {
             effects::list_to(lua, &h.cast.borrow().live(h.index).effects)
         });
-        fields.add_field_method_set("effects", |_, h, value: Value| {
+        class.set("effects", |_, h, value: Value| {
             let mut cast = h.cast.borrow_mut();
             let what = format!("effects of '{}'", cast.name(h.index));
             let live = cast.live_mut(h.index);
             live.effects = effects::list_of(&value, &live.effects, &what)?;
             Ok(())
         });
-        body::add_fields(fields);
         for field in LOOK_FIELDS {
-            fields.add_field_method_set(field, move |_, h, value: Value| {
+            class.set(field, move |_, h, value: Value| {
                 let mut cast = h.cast.borrow_mut();
                 let member = &mut cast.members[h.index];
                 let what = format!("{field} of '{}'", member.name);
                 set_look(&mut member.live.look, field, &value, &what)
             });
         }
-    }
-
-    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        body::add_methods(methods);
-        edits::add_methods(methods);
-        methods.add_meta_method(MetaMethod::Eq, |_, h, other: Value| {
+        body::bind(&mut class);
+        edits::bind(&mut class);
+        class.operator(MetaMethod::Eq, |_, h, other: Value| {
             let other = match &other {
                 Value::UserData(data) => as_handle(data),
                 _ => None,
             };
             Ok(other.is_some_and(|o| o.index == h.index && Rc::ptr_eq(&o.cast, &h.cast)))
         });
-        // Reached only by names that are no field.
-        methods.add_meta_method(MetaMethod::Index, |_, _, key: Value| unknown_field(&key));
-        methods.add_meta_method(MetaMethod::NewIndex, |_, _, (key, _): (Value, Value)| {
-            unknown_field(&key)
-        });
-        methods.add_meta_method(MetaMethod::ToString, |_, h, ()| {
+        class.operator(MetaMethod::ToString, |_, h, ()| {
             let cast = h.cast.borrow();
             let member = &cast.members[h.index];
             Ok(format!(
@@ -451,6 +440,7 @@ impl UserData for Handle {
                 member.splats.len()
             ))
         });
+        class.finish();
     }
 }
 
@@ -463,41 +453,6 @@ impl Handle {
     pub(super) fn only_while_loading(&self, what: &str) -> Result<()> {
         self.cast.borrow().only_while_loading(what)
     }
-}
-
-fn unknown_field(key: &Value) -> Result<()> {
-    let name = match key {
-        Value::String(name) => name.to_string_lossy(),
-        other => args::describe(other),
-    };
-    let known = [
-        "position",
-        "rotation",
-        "scale",
-        "tint",
-        "visible",
-        "pickable",
-        "name",
-        "count",
-        "bones",
-        "shapes",
-        "states",
-        "manifest",
-        "asset_type",
-        "pivot",
-        "bone",
-        "shape",
-        "set_shape",
-        "set_shapes",
-        "add_bone",
-        "add_shape",
-        "edit",
-        "effects",
-    ];
-    Err(Error::runtime(format!(
-        "a splats handle has no field {name}, or it cannot be set{}",
-        args::suggestion(&name, &known)
-    )))
 }
 
 /// The handle in a value.
@@ -549,7 +504,7 @@ impl Builder {
     }
 
     fn sheet(&mut self, table: &Value) -> Result<()> {
-        let table = args::table(table, "builder:sheet: argument")?;
+        let table = args::table(table, "builder:sheet: sheet")?;
         // Each sheet of a scene's seed has chances of its own.
         let seed = self.host.seed ^ ((self.sheets.len() as u64 + 1) << 32);
         let degree = self.splats.sh_degree;
@@ -612,9 +567,15 @@ impl Builder {
             value => args::within(value, "builder:add: opacity", "", 0.0, 1.0)? as f32,
         };
         let rotation = match facing {
+            // Said and not read would be a trap.
+            Value::Nil if !along.is_nil() => {
+                return Err(Error::runtime(
+                    "builder:add: along needs facing, a vector, before it",
+                ));
+            }
             Value::Nil => Quat::IDENTITY,
             Value::Vector(_) => facing_rotation(facing, along)?,
-            value => args::rotation(value, "builder:add: rotation")?,
+            value => args::rotation(value, "builder:add: facing")?,
         };
         let splats = &mut self.splats;
         splats.means.push(position);
@@ -667,26 +628,24 @@ fn dc_from_display(colour: Vec3) -> Vec3 {
 }
 
 impl UserData for Builder {
-    fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
-        fields.add_meta_field(MetaMethod::Type, "splats builder");
-        fields.add_field_method_get("count", |_, b| Ok(b.splats.len() + b.pending));
-    }
-
-    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_method_mut(
+    fn register(registry: &mut UserDataRegistry<Self>) {
+        let mut class = Binding::new(registry, &api::BUILDER);
+        class.get("count", |_, b| Ok(b.splats.len() + b.pending));
+        class.method_mut(
             "add",
             |_, b, (p, s, c, o, f, a): (Value, Value, Value, Value, Value, Value)| {
                 b.add([&p, &s, &c, &o, &f, &a])
             },
         );
-        methods.add_method_mut("sheet", |_, b, table: Value| b.sheet(&table));
-        methods.add_method_mut("build", |_, b, name: Value| {
+        class.method_mut("sheet", |_, b, table: Value| b.sheet(&table));
+        class.method_mut("build", |_, b, name: Value| {
             let name = match &name {
                 Value::Nil => "generated".to_owned(),
                 value => args::text(value, "builder:build: name")?,
             };
             b.build(name)
         });
+        class.finish();
     }
 }
 
@@ -697,19 +656,7 @@ pub(super) fn generate(
     quota: &Quota,
     table: &Table,
 ) -> Result<Handle> {
-    args::only_keys(
-        table,
-        &[
-            "name",
-            "positions",
-            "scales",
-            "rotations",
-            "colours",
-            "opacities",
-            "sh",
-        ],
-        "stage.generate",
-    )?;
+    args::only_keys(table, &api::GENERATE_OPTIONS, "stage.generate")?;
     let field = |name: &str| table.raw_get::<Value>(name);
     let positions = lanes::<3>(&field("positions")?, "stage.generate: positions", None)?;
     let n = positions.len();
@@ -904,4 +851,11 @@ fn row<const N: usize>(value: &Value, what: &dyn Fn() -> String) -> Result<[f32;
 /// A handle as a userdata value, for `draws`.
 pub(super) fn as_handle(data: &AnyUserData) -> Option<Handle> {
     data.borrow::<Handle>().ok().map(|h| h.clone())
+}
+
+/// Binds the classes of this file.
+pub(super) fn classes(lua: &Lua) -> Result<()> {
+    lua.create_proxy::<Handle>()?;
+    lua.create_proxy::<Builder>()?;
+    Ok(())
 }

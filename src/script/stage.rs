@@ -1,5 +1,6 @@
 //! The `stage` table: what a scene is made of.
 
+use super::api::{self, Space};
 use super::args;
 use super::effects;
 use super::probe::Probe;
@@ -21,20 +22,26 @@ const FRAMING_MARGIN: f32 = 1.25;
 /// How far above the horizontal a framing looks from, as a slope.
 const FRAMING_SLOPE: f32 = 0.15;
 
-/// Builds the table (not yet read-only).
-pub(super) fn table(lua: &Lua, host: &Rc<Host>, args_json: &serde_json::Value) -> Result<Table> {
-    let stage = lua.create_table()?;
+/// Builds the table (not yet read-only); `rig` is the prelude's.
+pub(super) fn table(
+    lua: &Lua,
+    host: &Rc<Host>,
+    args_json: &serde_json::Value,
+    rig: mlua::Function,
+) -> Result<Table> {
+    let mut stage = Space::new(lua, &api::STAGE)?;
     let empty = serde_json::Value::Array(Vec::new());
     let given = if args_json.is_null() {
         &empty
     } else {
         args_json
     };
-    stage.raw_set("args", super::plain::to_lua(lua, given, true)?)?;
-    stage.raw_set("seed", host.seed as f64)?;
-    stage.raw_set("loop", host.loop_s)?;
-    stage.raw_set("aspect", host.aspect)?;
-    stage.raw_set("reduced_motion", host.reduced_motion)?;
+    stage.value("args", super::plain::to_lua(lua, given, true)?)?;
+    stage.value("seed", host.seed as f64)?;
+    stage.value("loop", host.loop_s)?;
+    stage.value("aspect", host.aspect)?;
+    stage.value("reduced_motion", host.reduced_motion)?;
+    stage.value("heard_only", host.heard_only)?;
 
     let own = host.clone();
     // The file that the host named itself may lie anywhere; the host's `Assets` knows it.
@@ -45,6 +52,14 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>, args_json: &serde_json::Value) -
     let load = move |_: &Lua, (path, options): (Value, Value)| {
         own.only_while_loading("stage.splats")?;
         let path = args::text(&path, "stage.splats: path")?;
+        if path.starts_with('@') {
+            let given = scene_options(&options)?;
+            let found = own
+                .budget
+                .off_the_clock(|| own.assets.scene(&path, &given))
+                .map_err(|why| Error::runtime(format!("stage.splats('{path}'): {why}")))?;
+            return Cast::add(&own.cast, path, found, Vec::new());
+        }
         let (level, axes) = splats_options(&options)?;
         let inside = if named.as_ref() == Some(&path) {
             path.clone()
@@ -59,15 +74,15 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>, args_json: &serde_json::Value) -
             .map_err(|why| Error::runtime(format!("stage.splats('{path}'): {why}")))?;
         Cast::add(&own.cast, path, found, Vec::new())
     };
-    stage.raw_set("splats", lua.create_function(load)?)?;
+    stage.function("splats", load)?;
 
     let own = host.clone();
     let generate = move |lua: &Lua, table: Value| {
         own.only_while_loading("stage.generate")?;
-        let table = args::table(&table, "stage.generate: argument")?;
+        let table = args::table(&table, "stage.generate: columns")?;
         splats::generate(lua, &own.cast, &own.splats, table)
     };
-    stage.raw_set("generate", lua.create_function(generate)?)?;
+    stage.function("generate", generate)?;
 
     let own = host.clone();
     let builder = move |lua: &Lua, (capacity, degree): (Value, Value)| {
@@ -84,20 +99,20 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>, args_json: &serde_json::Value) -
         let sheets = own.sheets.take(lua, 0, "stage.builder")?;
         Ok(Builder::new(share, sheets, degree, own.clone()))
     };
-    stage.raw_set("builder", lua.create_function(builder)?)?;
+    stage.function("builder", builder)?;
 
     let own = host.clone();
     let texture = move |lua: &Lua, (pixels, across): (Value, Value)| {
         own.only_while_loading("stage.texture")?;
         sheets::texture(lua, &own.sheets, &pixels, &across)
     };
-    stage.raw_set("texture", lua.create_function(texture)?)?;
+    stage.function("texture", texture)?;
 
     let own = host.clone();
     let framing = move |lua: &Lua, what: Value| {
         let only = match what {
             Value::Nil => None,
-            value => Some(splats::handle(&value, "stage.framing: argument")?.index),
+            value => Some(splats::handle(&value, "stage.framing: handle")?.index),
         };
         let bounds = own.budget.off_the_clock(|| own.cast.borrow().bounds(only));
         let framing = Framing::of(bounds);
@@ -108,24 +123,24 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>, args_json: &serde_json::Value) -
         table.raw_set("target", args::to_lua(framing.centre))?;
         Ok(table)
     };
-    stage.raw_set("framing", lua.create_function(framing)?)?;
+    stage.function("framing", framing)?;
 
     let own = host.clone();
     let probe = move |_: &Lua, (of, options): (Value, Value)| Probe::new(&own, &of, &options);
-    stage.raw_set("probe", lua.create_function(probe)?)?;
+    stage.function("probe", probe)?;
 
     let own = host.clone();
     let effect = move |lua: &Lua, (path, defaults): (Value, Value)| {
         effects::load(lua, &own, &path, &defaults)
     };
-    stage.raw_set("effect", lua.create_function(effect)?)?;
+    stage.function("effect", effect)?;
 
     let own = host.clone();
     let spread = move |lua: &Lua, (of, options): (Value, Value)| {
-        let handle = splats::handle(&of, "stage.spread: argument")?;
+        let handle = splats::handle(&of, "stage.spread: handle")?;
         effects::spread(lua, &own, &handle, &options)
     };
-    stage.raw_set("spread", lua.create_function(spread)?)?;
+    stage.function("spread", spread)?;
 
     let own = host.clone();
     let data = move |lua: &Lua, path: Value| {
@@ -141,7 +156,7 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>, args_json: &serde_json::Value) -
             serde_json::from_slice(&bytes).map_err(|why| failed(&why.to_string()))?;
         super::plain::to_lua(lua, &json, true)
     };
-    stage.raw_set("data", lua.create_function(data)?)?;
+    stage.function("data", data)?;
 
     let own = host.clone();
     let save = move |_: &Lua, (path, value): (Value, Value)| {
@@ -171,8 +186,29 @@ pub(super) fn table(lua: &Lua, host: &Rc<Host>, args_json: &serde_json::Value) -
             .off_the_clock(|| own.modules.save(&inside, &bytes))
             .map_err(|why| failed(&why))
     };
-    stage.raw_set("save", lua.create_function(save)?)?;
-    Ok(stage)
+    stage.function("save", save)?;
+    stage.lua_function("rig", rig)?;
+    stage.finish()
+}
+
+/// What a scene that is drawn from finds in `stage.args`.
+fn scene_options(options: &Value) -> Result<serde_json::Value> {
+    if options.is_nil() {
+        return Ok(serde_json::Value::Null);
+    }
+    let table = args::table(options, "stage.splats: options")?;
+    args::only_keys(table, &api::SPLATS_OPTIONS, "stage.splats: options")?;
+    for name in ["level", "axes"] {
+        if !table.raw_get::<Value>(name)?.is_nil() {
+            return Err(Error::runtime(format!(
+                "stage.splats: {name} is for files; a built-in scene takes args"
+            )));
+        }
+    }
+    match table.raw_get::<Value>("args")? {
+        Value::Nil => Ok(serde_json::Value::Null),
+        value => super::plain::to_json(&value, "stage.splats: args"),
+    }
 }
 
 fn splats_options(options: &Value) -> Result<(Option<u32>, Option<String>)> {
@@ -180,7 +216,12 @@ fn splats_options(options: &Value) -> Result<(Option<u32>, Option<String>)> {
         return Ok((None, None));
     }
     let table = args::table(options, "stage.splats: options")?;
-    args::only_keys(table, &["level", "axes"], "stage.splats: options")?;
+    args::only_keys(table, &api::SPLATS_OPTIONS, "stage.splats: options")?;
+    if !table.raw_get::<Value>("args")?.is_nil() {
+        return Err(Error::runtime(
+            "stage.splats: args are for built-in scenes; a file takes level and axes",
+        ));
+    }
     let level = match table.raw_get::<Value>("level")? {
         Value::Nil => None,
         value => Some(args::whole(&value, "stage.splats: level", 0, 64)?),

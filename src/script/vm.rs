@@ -1,19 +1,22 @@
 //! One Luau VM with the sandbox closed, and every way into it.
 //!
-//! Globals: Luau's own without io, os, debug.info, loadstring, getfenv, setfenv, newproxy and
-//! collectgarbage, plus `stage`, `motion`, `log`, `require`. All are read-only; reading a name that is
+//! Globals: Luau's own without debug.info and those of [`api::REMOVED`], plus those of the API's table,
+//! which must all be bound and nothing else. All are read-only; reading a name that is
 //! not there or writing one is an error. Every entry reseeds `math.random` from the seed and what is
 //! being asked (t, step, event number), so that results depend on nothing else.
 
+use super::api::{self, Space};
 use super::budget::{self, Budget, Kind};
 use super::film;
 use super::frame::{self as convert, Defaults};
 use super::modules::Modules;
+use super::params::Params;
 use super::quota::Quota;
 use super::splats::SharedCast;
 use super::{
-    Assets, Chart, Error, LoadError, STEP_HZ, Setup, SoundPlan, args, blame, body, cues, effects,
-    log, motion, plain, probe, sheets, sound, splats, stage,
+    Assets, Changed, Chart, Error, LoadError, Param, ParamValue, STEP_HZ, Setup, SoundPlan, args,
+    blame, body, console, cues, edits, effects, keep, log, motion, plain, probe, sheets, sound,
+    splats, stage,
 };
 use crate::audio::{Listener, VoiceSpec};
 use crate::camera::Camera;
@@ -23,47 +26,13 @@ use glam::Vec2;
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, MultiValue, Result, StdLib, Table, Value};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
 const PRELUDE: &str = include_str!("prelude.luau");
-
-/// Globals of Luau or mlua that no scene gets, and what to use instead.
-const REMOVED: [(&str, &str); 12] = [
-    ("getfenv", "environments are closed"),
-    ("setfenv", "environments are closed"),
-    ("loadstring", "use require"),
-    ("load", "use require"),
-    ("dofile", "use require"),
-    ("collectgarbage", "the host collects"),
-    ("gcinfo", "the host collects"),
-    ("newproxy", "use tables"),
-    ("os", "time is an argument: step(dt, input), frame(t)"),
-    (
-        "io",
-        "a scene reads assets by stage.splats and code by require",
-    ),
-    ("_G", "globals are read-only; use local variables"),
-    ("shared", "use local variables"),
-];
-
-/// Functions of a scene's table.
-const CALLBACKS: [&str; 10] = [
-    "load",
-    "step",
-    "frame",
-    "cues",
-    "beds",
-    "voices",
-    "ears",
-    "event",
-    "on_unload",
-    "on_reload",
-];
-/// Data of a scene's table that means something to the host.
-const FIELDS: [&str; 4] = ["duration", "background", "camera", "film"];
 
 /// What callbacks of the VM share. It holds no Lua value, or the VM would keep itself alive.
 pub(super) struct Host {
@@ -83,10 +52,12 @@ pub(super) struct Host {
     pub spreads: Quota,
     /// What the scene has said of sound.
     pub sound: RefCell<SoundPlan>,
+    pub params: RefCell<Params>,
     pub seed: u64,
     pub loop_s: Option<f64>,
     pub aspect: f32,
     pub reduced_motion: bool,
+    pub heard_only: bool,
     failure: RefCell<Option<Error>>,
     /// `name/entry`, for errors that have no line of their own.
     entry: String,
@@ -142,6 +113,8 @@ impl Host {
 
 /// What the entry file returned.
 pub(super) struct Scene {
+    /// As it is.
+    table: Table,
     pub duration_s: Option<f64>,
     defaults: Defaults,
     /// Where `camera` is a function instead of data.
@@ -166,6 +139,10 @@ pub(super) struct Vm {
     randomseed: Function,
     /// What modules have returned, by chunk name.
     values: Table,
+    /// What `persist` has handed out, by key.
+    kept: Table,
+    /// The variables of a console, once it was used.
+    console: RefCell<Option<Table>>,
 }
 
 /// What an entry's random numbers depend on besides the seed.
@@ -179,14 +156,16 @@ enum Draw {
     Beds,
     Voices(f64),
     Ears(f64),
+    Console(u64),
 }
 
 impl Vm {
     pub(super) fn load(mut setup: Setup) -> std::result::Result<(Self, Scene), LoadError> {
         let entry = setup.entry.clone();
         let handed_over = setup.handed_over.take();
+        let kept = std::mem::take(&mut setup.kept);
         let (host, sink, args) = Self::parts(setup);
-        let loaded = Self::build(&host, sink, &args, |_, _, _| Ok(()))
+        let loaded = Self::build(&host, sink, &args, kept, |_, _, _| Ok(()))
             .map_err(|e| host.error(None, blame::text_of_error(&e), String::new()))
             .and_then(|vm| {
                 let scene = vm.run(&entry, handed_over.as_ref())?;
@@ -216,6 +195,8 @@ impl Vm {
             loop_s: setup.loop_s,
             aspect: setup.aspect,
             reduced_motion: setup.reduced_motion,
+            heard_only: setup.heard_only,
+            params: RefCell::new(Params::new(setup.params)),
             failure: RefCell::new(None),
             entry: format!("{}/{}", setup.name.trim_end_matches('/'), setup.entry),
         });
@@ -228,7 +209,7 @@ impl Vm {
         join: impl FnOnce(&Lua, &Table, &Rc<Budget>) -> Result<()>,
     ) -> std::result::Result<Self, Error> {
         let (host, sink, args) = Self::parts(setup);
-        Self::build(&host, sink, &args, join)
+        Self::build(&host, sink, &args, serde_json::Map::new(), join)
             .map_err(|e| host.error(None, blame::text_of_error(&e), String::new()))
     }
 
@@ -267,6 +248,7 @@ impl Vm {
         host: &Rc<Host>,
         sink: Rc<log::Sink>,
         args_json: &serde_json::Value,
+        kept: serde_json::Map<String, serde_json::Value>,
         join: impl FnOnce(&Lua, &Table, &Rc<Budget>) -> Result<()>,
     ) -> Result<Self> {
         let libraries = StdLib::COROUTINE
@@ -291,7 +273,7 @@ impl Vm {
             .set_mode(ChunkMode::Text)
             .call(host_functions(&lua, host, &quota, &values)?)?;
         let enter: Function = prelude.raw_get("enter")?;
-        for name in ["pcall", "xpcall", "coroutine", "require"] {
+        for name in ["pcall", "xpcall", "coroutine"] {
             globals.raw_set(name, prelude.raw_get::<Value>(name)?)?;
         }
         let string: Table = globals.get("string")?;
@@ -302,22 +284,39 @@ impl Vm {
         table.raw_set("move", prelude.raw_get::<Function>("move")?)?;
         let debug: Table = globals.get("debug")?;
         debug.raw_set("info", Value::Nil)?;
-        for (name, _) in REMOVED {
+        for (name, _) in api::REMOVED {
             globals.raw_set(name, Value::Nil)?;
         }
 
-        let stage = stage::table(&lua, host, args_json)?;
-        stage.raw_set("rig", prelude.raw_get::<Function>("rig")?)?;
-        globals.raw_set("stage", stage)?;
-        let motion = motion::table(&lua, &quota)?;
-        motion.raw_set("track", prelude.raw_get::<Function>("track")?)?;
-        globals.raw_set("motion", motion)?;
-        globals.raw_set("sound", sound::table(&lua, host)?)?;
-        let (log_table, print) = log::globals(&lua, &sink)?;
-        globals.raw_set("log", log_table)?;
-        globals.raw_set("print", print)?;
+        let luaus_own = names_of(&globals)?;
+        globals.raw_set(
+            api::STAGE.name,
+            stage::table(&lua, host, args_json, prelude.raw_get("rig")?)?,
+        )?;
+        globals.raw_set(
+            api::MOTION.name,
+            motion::table(&lua, &quota, prelude.raw_get("track")?)?,
+        )?;
+        globals.raw_set(api::SOUND.name, sound::table(&lua, host)?)?;
+        let mut own = Space::into_table(&lua, &api::GLOBALS, globals.clone());
+        globals.raw_set(api::LOG.name, log::bind(&lua, &sink, &mut own)?)?;
+        own.lua_function("require", prelude.raw_get("require")?)?;
+        let tables = lua.create_table()?;
+        own.function("persist", keep::persist(&tables, kept))?;
+        let asked = host.clone();
+        own.function(
+            "param",
+            move |lua, (name, default, options): (Value, Value, Value)| {
+                let is_loading = asked.only_while_loading("").is_ok();
+                let mut params = asked.params.borrow_mut();
+                params.ask(lua, (&name, &default, &options), is_loading)
+            },
+        )?;
+        own.finish()?;
+        classes(&lua)?;
 
         join(&lua, &globals, &host.budget)?;
+        api::complete(&globals, &luaus_own)?;
         close(&lua, &globals)?;
         host.budget.install(&lua)?;
         Ok(Self {
@@ -327,6 +326,8 @@ impl Vm {
             enter,
             randomseed,
             values,
+            kept: tables,
+            console: RefCell::new(None),
         })
     }
 
@@ -522,6 +523,68 @@ impl Vm {
         }
     }
 
+    pub(super) fn kept(&self) -> serde_json::Map<String, serde_json::Value> {
+        // State machines are put down by their library.
+        let chunk = format!("{}states.luau", blame::LIBRARY);
+        if let Ok(Value::Table(module)) = self.values.raw_get::<Value>(chunk)
+            && let Ok(Value::Function(keep)) = module.raw_get::<Value>("keep")
+            && let Err(error) = self
+                .begin(Kind::Call, &Draw::Unload)
+                .map_err(|e| self.error_of(&e, None))
+                .and_then(|()| self.enter(&keep, ()))
+        {
+            self.sink
+                .say("warn", &format!("{error}; states begin anew"));
+        }
+        keep::kept(&self.kept, &self.sink)
+    }
+
+    pub(super) fn params(&self) -> Vec<Param> {
+        self.host.params.borrow().known().to_vec()
+    }
+
+    pub(super) fn refused_params(&self) -> Vec<String> {
+        self.host.params.borrow().refused().to_vec()
+    }
+
+    pub(super) fn no_param(&self, name: &str) -> String {
+        self.host.params.borrow().unknown(name)
+    }
+
+    pub(super) fn set_param(
+        &self,
+        name: &str,
+        value: &ParamValue,
+    ) -> std::result::Result<Changed, String> {
+        self.host.params.borrow_mut().set(name, value)
+    }
+
+    pub(super) fn evaluate(
+        &self,
+        scene: &Scene,
+        line: &str,
+        t_s: f64,
+        number: u64,
+    ) -> std::result::Result<Option<String>, Error> {
+        let blamed = |e: mlua::Error| self.error_of(&e, None);
+        let ready = || -> Result<(Function, bool)> {
+            let mut names = self.console.borrow_mut();
+            let names = match names.as_ref() {
+                Some(names) => names,
+                None => names.insert(console::environment(&self.lua)?),
+            };
+            names.raw_set("scene", &scene.table)?;
+            names.raw_set("t", t_s)?;
+            console::compile(&self.lua, line, names)
+        };
+        self.host.modules.note(console::CHUNK);
+        self.begin(Kind::Call, &Draw::Console(number))
+            .map_err(blamed)?;
+        let (function, has_value) = ready().map_err(blamed)?;
+        let value = self.enter(&function, ())?;
+        Ok(has_value.then(|| console::show(&value)))
+    }
+
     pub(super) fn charts(&self) -> std::result::Result<Vec<Chart>, Error> {
         let blamed = |e: mlua::Error| self.error_of(&e, None);
         let chunk = format!("{}states.luau", blame::LIBRARY);
@@ -540,8 +603,8 @@ impl Vm {
         self.host.cast.borrow().bodies()
     }
 
-    pub(super) fn globals(&self) -> std::collections::BTreeSet<String> {
-        let mut names = std::collections::BTreeSet::new();
+    pub(super) fn globals(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
         // The sandbox's own table stands before the one with the names.
         let mut tables = vec![self.lua.globals()];
         while let Some(table) = tables.pop() {
@@ -580,6 +643,7 @@ impl Vm {
             Draw::Beds => (6, 0),
             Draw::Voices(from_s) => (7, from_s.to_bits()),
             Draw::Ears(t_s) => (8, t_s.to_bits()),
+            Draw::Console(number) => (9, *number),
         };
         self.host.budget.begin(kind);
         // Luau's generator takes 31 bits of seed.
@@ -696,7 +760,11 @@ fn host_functions(lua: &Lua, host: &Rc<Host>, quota: &Quota, values: &Table) -> 
         "resolve",
         lua.create_function(move |lua, path: Value| {
             let path = args::text(&path, "require: path")?;
-            let requirer = blame::innermost_chunk(lua).unwrap_or_default();
+            let mut requirer = blame::innermost_chunk(lua).unwrap_or_default();
+            if requirer == console::CHUNK {
+                // A console stands in the scene's folder.
+                requirer = own.modules.chunk(console::CHUNK);
+            }
             let found = own.modules.find(&path, &requirer)?;
             let value: Value = known.raw_get(found.chunk.as_str())?;
             let chunk = found.chunk.clone();
@@ -728,8 +796,8 @@ fn host_functions(lua: &Lua, host: &Rc<Host>, quota: &Quota, values: &Table) -> 
     )?;
     table.raw_set(
         "rig",
-        lua.create_function(|_, (handle, bones): (Value, Value)| {
-            body::RigBuilder::new(&handle, &bones)
+        lua.create_function(|_, (handle, spec): (Value, Value)| {
+            body::RigBuilder::new(&handle, &spec)
         })?,
     )?;
     let own = quota.clone();
@@ -751,6 +819,28 @@ fn host_functions(lua: &Lua, host: &Rc<Host>, quota: &Quota, values: &Table) -> 
     Ok(table)
 }
 
+/// Names of a table's entries.
+fn names_of(table: &Table) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for pair in table.pairs::<Value, Value>() {
+        let (key, _) = pair?;
+        names.extend(key.as_string().map(|name| name.to_string_lossy()));
+    }
+    Ok(names)
+}
+
+/// Binds every class, so that what does not fit the API's table shows before a script runs.
+fn classes(lua: &Lua) -> Result<()> {
+    splats::classes(lua)?;
+    body::classes(lua)?;
+    edits::classes(lua)?;
+    effects::classes(lua)?;
+    sheets::classes(lua)?;
+    probe::classes(lua)?;
+    sound::classes(lua)?;
+    motion::classes(lua)
+}
+
 /// Makes every table read-only and unknown names errors.
 fn close(lua: &Lua, globals: &Table) -> Result<()> {
     let undefined = lua.create_function(|_, (_, name): (Value, Value)| -> Result<()> {
@@ -758,7 +848,7 @@ fn close(lua: &Lua, globals: &Table) -> Result<()> {
             Value::String(name) => name.to_string_lossy(),
             other => args::describe(other),
         };
-        let hint = REMOVED
+        let hint = api::REMOVED
             .iter()
             .find(|(removed, _)| *removed == name)
             .map_or_else(String::new, |(_, why)| format!(" ({why})"));
@@ -798,20 +888,21 @@ fn scene_of(returned: &Value, sink: &log::Sink) -> Result<Parts> {
     let Value::Table(table) = returned else {
         return args::refuse("what a scene file returns", "a table", returned);
     };
+    let callbacks: Vec<&str> = api::CALLBACKS.iter().map(|f| f.name).collect();
     for pair in table.pairs::<Value, Value>() {
         let (key, value) = pair?;
         let Value::String(name) = &key else { continue };
         let name = name.to_string_lossy();
-        let is_callback = CALLBACKS.contains(&name.as_str());
+        let is_callback = callbacks.contains(&name.as_str());
         if value.is_function() && !is_callback && name != "camera" {
             return Err(mlua::Error::runtime(format!(
                 "the scene's table has a function '{name}' that the host never calls{}",
-                args::suggestion(&name, &CALLBACKS)
+                args::suggestion(&name, &callbacks)
             )));
         }
         if !is_callback
-            && !FIELDS.contains(&name.as_str())
-            && let Some(close) = args::near(&name, &FIELDS)
+            && !api::SCENE.has(&name)
+            && let Some(close) = args::near(&name, &api::SCENE.names())
         {
             sink.say(
                 "warn",
@@ -844,6 +935,7 @@ fn scene_of(returned: &Value, sink: &log::Sink) -> Result<Parts> {
         value => Some(convert::camera_of(&value, "the scene's camera")?),
     };
     let scene = Scene {
+        table: table.clone(),
         duration_s,
         defaults: Defaults {
             camera,

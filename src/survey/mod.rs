@@ -12,6 +12,7 @@ pub mod rooms;
 pub mod route;
 mod up;
 pub mod voxels;
+pub mod walls;
 
 pub use collision::Collision;
 pub use floor::Floor;
@@ -19,6 +20,7 @@ pub use looks::Proposal;
 pub use rooms::Rooms;
 pub use route::{Route, Trouble};
 pub use voxels::{Look, Matter, Placed, Voxels};
+pub use walls::{Kind, WALLS_EVERY_M, Walls};
 
 use crate::motion::Spline;
 use crate::scene::Placement;
@@ -32,26 +34,8 @@ pub const CLEARANCE_M_RANGE: [f64; 2] = [0.1, 1.5];
 pub const EYE_M: f32 = 1.58;
 /// Heights of the floor are given this often along a way, metres.
 pub const FLOOR_EVERY_M: f64 = 0.25;
-/// Walls are given this often along a way, metres.
-pub const WALLS_EVERY_M: f64 = 0.5;
 /// Cells over this area become larger, m²: 16 million columns of cells are enough.
 const AREA_M2_MAX: f32 = 40_000.0;
-/// Heights above the floor at which a wall is looked for, metres.
-const WALL_M: [f32; 7] = [0.5, 0.7, 0.9, 1.1, 1.3, 1.5, 1.7];
-/// What is met at two heights at distances no further apart than this is upright, metres.
-const WALL_FLAT_M: f32 = 0.03;
-/// A wall goes on to both sides: so far and in such steps it is looked for along the way, metres.
-const WALL_SIDE_M: f32 = 2.25;
-const WALL_STEP_M: f32 = 0.15;
-/// It is met so often on either side.
-const WALL_HITS_MIN: usize = 3;
-/// How far a door may lie behind it, or a thing before it, metres.
-const WALL_DEEP_M: f32 = 0.6;
-/// A wall that goes off from the way faster than this is another one.
-const WALL_SLOPE: f32 = 0.5;
-/// Furthest wall that is looked for, metres.
-const WALL_FAR_M: f32 = 20.0;
-
 /// What a caller may ask for.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -98,9 +82,8 @@ pub struct Survey {
     pub route: Route,
     /// Heights of the floor every [`FLOOR_EVERY_M`] of the way from its start, metres.
     pub heights_m: Vec<f32>,
-    /// Distances of walls to the left and to the right every [`WALLS_EVERY_M`], metres; `None` where
-    /// none is near.
-    pub walls_m: Vec<[Option<f32>; 2]>,
+    /// What is to the left and to the right of the way.
+    pub walls: Walls,
     /// What is worth a look.
     pub looks: Vec<Proposal>,
 }
@@ -175,16 +158,7 @@ pub fn survey(
             floor.height(p).unwrap_or(p.y)
         })
         .collect();
-    let walls_m = along(&curve, WALLS_EVERY_M)
-        .map(|u| {
-            let p = curve.at(u).as_vec3();
-            let foot = Vec3::new(p.x, floor.height(p).unwrap_or(p.y), p.z);
-            let tangent = curve.tangent(u).as_vec3();
-            let ahead = Vec3::new(tangent.x, 0.0, tangent.z).normalize_or(Vec3::X);
-            let left = Vec3::Y.cross(ahead);
-            [left, -left].map(|way| wall(&voxels, foot, ahead, way))
-        })
-        .collect();
+    let walls = Walls::find(&voxels, &floor, &curve);
     Ok(Survey {
         up,
         rotation,
@@ -193,7 +167,7 @@ pub fn survey(
         rooms,
         route,
         heights_m,
-        walls_m,
+        walls,
         looks,
     })
 }
@@ -240,94 +214,4 @@ fn cell_for(draws: &[Placed<'_>]) -> f32 {
         cell_m *= 2.0;
     }
     cell_m
-}
-
-/// Distance from an upright line over `foot` to the wall in the direction `way`, metres: the plane that goes
-/// on to both sides along `ahead`. Doors and windows lie behind it, plants and pipes before it.
-fn wall(voxels: &Voxels, foot: Vec3, ahead: Vec3, way: Vec3) -> Option<f32> {
-    let own = upright(voxels, foot, way)?;
-    let count = (WALL_SIDE_M / WALL_STEP_M) as i32;
-    let met = |k: i32| {
-        let along = k as f32 * WALL_STEP_M;
-        upright(voxels, foot + ahead * along, way).map(|m| (along, m))
-    };
-    let before: Vec<(f32, f32)> = (-count..0).filter_map(met).collect();
-    let behind: Vec<(f32, f32)> = (1..=count).filter_map(met).collect();
-    let mut best: Option<(f32, f32, f32)> = None;
-    for a in &before {
-        for b in &behind {
-            let slope = (b.1 - a.1) / (b.0 - a.0);
-            let here = a.1 - slope * a.0;
-            if slope.abs() > WALL_SLOPE || here < 0.0 || (here - own).abs() > WALL_DEEP_M {
-                continue;
-            }
-            let on = |side: &[(f32, f32)]| {
-                let off = |p: &&(f32, f32)| (here + slope * p.0 - p.1).abs() < WALL_FLAT_M * 0.5;
-                side.iter().filter(off).count()
-            };
-            let (left, right) = (on(&before), on(&behind));
-            if left.min(right) < WALL_HITS_MIN {
-                continue;
-            }
-            // What a shoulder meets first counts for more.
-            let nearer = if here < own - WALL_FLAT_M { 1.5 } else { 1.0 };
-            let score = nearer * (left + right) as f32;
-            if best.is_none_or(|(most, ..)| score > most) {
-                best = Some((score, here, slope));
-            }
-        }
-    }
-    let Some((_, here, slope)) = best else {
-        return Some(own);
-    };
-    // The mean of all that lies on it is better than two places.
-    let off: Vec<f32> = before
-        .iter()
-        .chain(&behind)
-        .map(|p| p.1 - here - slope * p.0)
-        .filter(|off| off.abs() < WALL_FLAT_M * 0.5)
-        .collect();
-    Some(here + off.iter().sum::<f32>() / off.len().max(1) as f32)
-}
-
-/// Distance from an upright line over `foot` to what stands in a direction, metres: the nearest that is met
-/// at two heights or more. Of where the splats are, not of cells.
-fn upright(voxels: &Voxels, foot: Vec3, way: Vec3) -> Option<f32> {
-    let mut found: Vec<f32> = WALL_M
-        .iter()
-        .filter_map(|height| {
-            let origin = foot + Vec3::Y * *height;
-            let met = voxels.look(origin, way, WALL_FAR_M).distance_m?;
-            let cell = ((origin + way * met) / voxels.cell_m()).floor().as_ivec3();
-            let (mut sum, mut places) = (0.0, Vec3::ZERO);
-            for z in -1..=1 {
-                for y in -1..=1 {
-                    for x in -1..=1 {
-                        let at = cell + glam::IVec3::new(x, y, z);
-                        if let Some(matter) = voxels.matter_at(at) {
-                            sum += matter.thickness;
-                            places += matter.thickness * matter.place;
-                        }
-                    }
-                }
-            }
-            (sum > 0.0).then(|| (places / sum - origin).dot(way))
-        })
-        .collect();
-    // A thing at one height is no wall.
-    if found.len() < WALL_M.len().div_ceil(2) {
-        return None;
-    }
-    found.sort_by(f32::total_cmp);
-    let first = found.windows(2).position(|w| w[1] - w[0] < WALL_FLAT_M);
-    // Nothing upright, such as a hedge: the middle of it.
-    let Some(first) = first else {
-        return Some(found[found.len() / 2]);
-    };
-    let same = &found[first..];
-    let count = same
-        .iter()
-        .take_while(|m| **m - same[0] < WALL_FLAT_M)
-        .count();
-    Some(same[..count].iter().sum::<f32>() / count as f32)
 }

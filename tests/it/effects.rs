@@ -383,6 +383,9 @@ fn scripted(body: &str, in_frame: &str, glow: &str) -> Result<Script, LoadError>
         reduced_motion: false,
         library: None,
         handed_over: None,
+        kept: serde_json::Map::new(),
+        params: std::collections::BTreeMap::new(),
+        heard_only: false,
         log: std::rc::Rc::new(|_, _| {}),
     })
 }

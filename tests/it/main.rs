@@ -3,6 +3,7 @@
 
 mod alley;
 mod alloc;
+mod api;
 mod avatars;
 mod bodies;
 mod cli;
@@ -12,6 +13,8 @@ mod formats;
 mod given;
 #[macro_use]
 mod mind;
+mod hostile;
+mod live_coding;
 mod motion;
 mod picture;
 mod reference;

@@ -76,6 +76,9 @@ pub fn load_files(
         reduced_motion: false,
         library: None,
         handed_over: None,
+        kept: serde_json::Map::new(),
+        params: BTreeMap::new(),
+        heard_only: false,
         log: Rc::new(move |level, text| said.borrow_mut().push((level.into(), text.into()))),
     };
     match Script::load(setup) {

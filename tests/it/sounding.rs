@@ -570,6 +570,9 @@ fn load(text: &str) -> Result<Script, Error> {
         reduced_motion: false,
         library: None,
         handed_over: None,
+        kept: serde_json::Map::new(),
+        params: std::collections::BTreeMap::new(),
+        heard_only: false,
         log: Rc::new(|_, _| ()),
     });
     loaded.map_err(Error::from)
@@ -725,11 +728,11 @@ fn what_is_said_of_sound_while_loading_is_checked_and_kept() {
         ),
         (
             "sound.mic({ low_hz = 0/0 })",
-            "sound.mic: argument.low_hz must be a number (Hz)",
+            "sound.mic: microphone.low_hz must be a number (Hz)",
         ),
         (
             "sound.mic({ width = 2 })",
-            "sound.mic: argument.width must be from 0 to 1",
+            "sound.mic: microphone.width must be from 0 to 1",
         ),
         ("sound.bus('')", "sound.bus: name must have 1 to 64 bytes"),
         ("sound.bus('a', { gain = 1 })", "has no field gain"),

@@ -15,7 +15,7 @@ use splatstage::frame::{Event, Input};
 use splatstage::motion::Spline;
 use splatstage::scene::{Placement, Splats};
 use splatstage::survey::{
-    self, Collision, Failure, Options, Placed, Survey, Voxels, survey, voxels,
+    self, Collision, Failure, Kind, Options, Placed, Survey, Voxels, survey, voxels,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -387,7 +387,7 @@ fn the_floor_and_the_walls_of_a_passage_are_where_they_were_built() {
             worst_floor = worst_floor.max((height - passage_floor(p.x)).abs());
         }
     }
-    for (i, sides) in found.walls_m.iter().enumerate() {
+    for (i, sides) in found.walls.sides.iter().enumerate() {
         let u = (i as f64 * survey::WALLS_EVERY_M / curve.length()).min(1.0);
         let p = back * curve.at(u).as_vec3();
         let ahead = curve.tangent(u).as_vec3();
@@ -402,7 +402,8 @@ fn the_floor_and_the_walls_of_a_passage_are_where_they_were_built() {
         };
         for (side, z) in sides.iter().zip([left, right]) {
             let wanted = (z - p.z).abs() / ahead.x.abs();
-            let known = side.expect("a wall");
+            let known = side.wall_m.expect("a wall");
+            assert_eq!(side.kind, Kind::Wall, "{side:?} at {p}");
             worst_wall = worst_wall.max((known - wanted).abs());
             walls += 1;
         }
@@ -428,6 +429,81 @@ fn the_floor_and_the_walls_of_a_passage_are_where_they_were_built() {
         "{:?}",
         found.looks
     );
+}
+
+/// Rows of houses that the survey was not made by: walls are where they were built, what is set back is told
+/// as that, and so is what is open.
+#[test]
+fn walls_are_told_from_what_is_in_them_and_before_them() {
+    for (seed, width_m) in [(1, 2.4), (2, 3.2), (3, 5.0), (4, 7.5)] {
+        let (world, houses) = World::street(seed, width_m);
+        let options = Options {
+            up: Some(Vec3::Y),
+            through: vec![Vec3::new(1.0, 0.0, 0.0), Vec3::new(22.0, 0.0, 0.0)],
+            ..Options::default()
+        };
+        let found = survey_of(&world.splats, &options).expect("a way");
+        let points: Vec<_> = found.route.points.iter().map(|p| p.as_dvec3()).collect();
+        let curve = Spline::new(&points, false).expect("a way");
+        let (mut near, mut all, mut named, mut holes) = (0, 0, 0, 0);
+        for (i, sides) in found.walls.sides.iter().enumerate() {
+            let u = (i as f64 * survey::WALLS_EVERY_M / curve.length()).min(1.0);
+            let foot = curve.at(u).as_vec3();
+            let left = Vec3::Y.cross(curve.tangent(u).as_vec3()).normalize();
+            for (side, way) in sides.iter().zip([left, -left]) {
+                // A hand from a corner either of the two is right.
+                let met = houses.iter().find_map(|house| {
+                    let far = (house.wall - foot.z) / way.z;
+                    let x = foot.x + way.x * far;
+                    let inside = (house.from + 0.1..house.to - 0.1).contains(&x);
+                    (far > 0.0 && inside).then_some((house, far, x))
+                });
+                let Some((house, far, x)) = met else {
+                    continue;
+                };
+                all += 1;
+                let is_near = side.wall_m.is_some_and(|m| (m - far).abs() < 0.03);
+                near += usize::from(is_near);
+                if !is_near {
+                    eprintln!("{seed}: {side:?} for {far} at {foot} to {way}");
+                }
+                let hole = house
+                    .holes
+                    .iter()
+                    .find(|h| (h[0] + 0.15..h[1] - 0.15).contains(&x));
+                if hole.is_some() {
+                    holes += 1;
+                    named += usize::from(matches!(side.kind, Kind::Recess | Kind::Thing));
+                }
+            }
+        }
+        eprintln!("{seed}: {near} of {all} walls within 3 cm, {named} of {holes} recesses");
+        assert!(
+            all > 60 && near * 100 >= all * 98,
+            "{seed}: {near} of {all}"
+        );
+        assert!(
+            holes > 10 && named * 10 >= holes * 9,
+            "{seed}: {named} of {holes}"
+        );
+        // Lanes are openings.
+        for pair in houses.windows(2).filter(|p| p[0].side == p[1].side) {
+            let gap = [pair[0].to + 0.3, pair[1].from - 0.3];
+            for (i, sides) in found.walls.sides.iter().enumerate() {
+                let u = (i as f64 * survey::WALLS_EVERY_M / curve.length()).min(1.0);
+                let foot = curve.at(u).as_vec3();
+                let left = Vec3::Y.cross(curve.tangent(u).as_vec3()).normalize();
+                let side = if left.z * pair[0].side > 0.0 {
+                    sides[0]
+                } else {
+                    sides[1]
+                };
+                if (gap[0]..gap[1]).contains(&foot.x) && left.x.abs() < 0.05 {
+                    assert_eq!(side.kind, Kind::Opening, "{seed}: {side:?} at {foot}");
+                }
+            }
+        }
+    }
 }
 
 /// However the file lies, up is found and the same way comes out.
@@ -641,8 +717,8 @@ fn a_plaza_without_a_ceiling_is_walked_across() {
             found.route.clearance_m,
             survey_s
         );
-        // The ground itself may be taken for level.
-        assert!(off_deg < 2.3, "{off_deg}");
+        // The ground slopes by 2 degrees; the houses round it do not.
+        assert!(off_deg < 0.3, "{off_deg}");
         assert!(found.route.length_m > 30.0, "{}", found.route.length_m);
         assert!(worst_m < 0.03, "{worst_m}");
         assert!(
@@ -662,6 +738,12 @@ fn the_alley_is_surveyed_as_it_was_planned() {
     assert_eq!(code, 0, "{errors}");
     let length_m = report["length_m"].as_f64().expect("metres");
     assert!(length_m > 55.0, "{report}");
+    // The passage is made again, not written.
+    assert_eq!(report["scan"]["scene"], "@alley");
+    assert!(!Path::new(out).join("scan.sog").exists());
+    let (code, trace, errors) = run(&["trace", out, "--json", "--to", "2", "--step", "0.5"]);
+    assert_eq!(code, 0, "{errors}");
+    assert_eq!(trace["frames"].as_array().map_or(0, Vec::len), 4);
     let data = saved(Path::new(out));
     let list = |value: &Json| -> Vec<Option<f32>> {
         let all = value.as_array().expect("a list").iter();
@@ -698,28 +780,46 @@ fn the_alley_is_surveyed_as_it_was_planned() {
         end",
     );
     let [left, right] = ["left_m", "right_m"].map(|side| list(&data["walls"][side]));
+    let cross = |a: Vec3, b: Vec3| a.x * b.z - a.z * b.x;
+    // The nearest wall of the plan at the height of a body, straight to a side.
+    let planned_at = |foot: Vec3, way: Vec3| {
+        walls
+            .iter()
+            .filter(|w| w[4] < foot.y + 1.0 && w[5] > foot.y + 1.2)
+            .filter_map(|w| {
+                let along = Vec3::new(w[2] - w[0], 0.0, w[3] - w[1]);
+                let from = Vec3::new(w[0] - foot.x, 0.0, w[1] - foot.z);
+                let turn = cross(way, along);
+                let (far, share) = (cross(from, along) / turn, cross(from, way) / turn);
+                (far > 0.0 && (0.0..=1.0).contains(&share)).then_some(far)
+            })
+            .min_by(f32::total_cmp)
+    };
     let mut off_m = Vec::new();
     for (i, sides) in left.iter().zip(&right).enumerate() {
         let metres = i as f64 * survey::WALLS_EVERY_M;
         let foot = at(metres);
         let ahead = curve.tangent((metres / curve.length()).min(1.0)).as_vec3();
         let to_left = Vec3::Y.cross(ahead).normalize();
-        for (found, way) in [(sides.0, to_left), (sides.1, -to_left)] {
-            let wanted = walls
-                .iter()
-                .filter(|w| w[4] < foot.y + 1.0 && w[5] > foot.y + 1.2)
-                .filter_map(|w| {
-                    let along = Vec3::new(w[2] - w[0], 0.0, w[3] - w[1]);
-                    let from = Vec3::new(w[0] - foot.x, 0.0, w[1] - foot.z);
-                    let cross = |a: Vec3, b: Vec3| a.x * b.z - a.z * b.x;
-                    let turn = cross(way, along);
-                    let (far, share) = (cross(from, along) / turn, cross(from, way) / turn);
-                    (far > 0.0 && (0.0..=1.0).contains(&share)).then_some(far)
-                })
-                .min_by(f32::total_cmp);
-            if let (Some(found), Some(wanted)) = (found, wanted) {
-                off_m.push((found - wanted).abs());
+        for (k, (found, way)) in [(sides.0, to_left), (sides.1, -to_left)]
+            .into_iter()
+            .enumerate()
+        {
+            let wanted = planned_at(foot, way);
+            let is = &data["walls"][["left_is", "right_is"][k]][i];
+            let (Some(found), Some(wanted)) = (found, wanted) else {
+                // No wall is made up, and one that is there is missed only where the way is open.
+                assert!(
+                    wanted.is_none_or(|m| m > 6.0) || is == "opening",
+                    "{metres} m: {is} {wanted:?}"
+                );
+                continue;
+            };
+            let off = (found - wanted).abs();
+            if off > 0.03 {
+                eprintln!("{metres} m: {found} for {wanted}, {is}, at {foot}");
             }
+            off_m.push(off);
         }
     }
     off_m.sort_by(f32::total_cmp);
@@ -730,13 +830,12 @@ fn the_alley_is_surveyed_as_it_was_planned() {
         off_m[off_m.len() / 2]
     );
     assert!(worst_m < 0.01, "{worst_m}");
-    // The plan has the plane of a wall; its doors and wide shop windows lie behind it, and where two houses
-    // meet their planes differ.
     assert!(
-        off_m.len() > 200 && off_m[off_m.len() / 2] < 0.01,
+        off_m.len() > 250 && off_m[off_m.len() / 2] < 0.005,
         "{off_m:?}"
     );
-    assert!(near * 10 >= off_m.len() * 7, "{near} of {}", off_m.len());
+    // What is left are places within a hand of a corner, where two houses meet.
+    assert!(near * 100 >= off_m.len() * 98, "{near} of {}", off_m.len());
     // What the script is asked for is passed on.
     let (code, _, errors) = run(&["survey", "@alley", "-o", out, "--force", "--arg", "count=0"]);
     assert!(code == 1 && errors.contains("count"), "{code}: {errors}");
@@ -920,14 +1019,29 @@ fn the_command_writes_a_scene_that_plays_and_keeps_what_is_there() {
             .expect("reads")
             .contains("walker")
     );
-    // The same again, from the scene that was written: its splats are put together anew.
+    // The same again, from the scene that was written: its file is found. A scene that draws more than a file
+    // is put together anew.
     let again = folder.path().join("again");
     let again = again.to_str().expect("text");
     let (code, second, errors) = run(&["survey", out_text, "-o", again, "--json"]);
     assert_eq!(code, 0, "{errors}");
-    assert_eq!(second["scan"]["how"], "written anew");
-    let [a, b] = [&report, &second].map(|r| r["length_m"].as_f64().expect("metres"));
-    assert!((a - b).abs() < 0.5, "{a} and {b}");
+    assert_eq!(second["scan"]["how"], "a hard link to the file");
+    let twice = folder.path().join("twice");
+    std::fs::create_dir(&twice).expect("makes");
+    std::fs::copy(out.join("scan.ply"), twice.join("scan.ply")).expect("copies");
+    let text = "local a, b = stage.splats('scan.ply'), stage.splats('scan.ply')
+        b.tint = { 1, 0.5, 0.5 }
+        return {}";
+    std::fs::write(twice.join("scene.luau"), text).expect("writes");
+    let third = folder.path().join("third");
+    let [twice, third] = [&twice, &third].map(|p| p.to_str().expect("text"));
+    let (code, third, errors) = run(&["survey", twice, "-o", third, "--json"]);
+    assert_eq!(code, 0, "{errors}");
+    assert_eq!(third["scan"]["how"], "written anew");
+    let lengths = [&report, &second, &third].map(|r| r["length_m"].as_f64().expect("metres"));
+    for length in lengths {
+        assert!((length - lengths[0]).abs() < 0.5, "{lengths:?}");
+    }
 }
 
 #[test]

@@ -10,6 +10,8 @@ use splatstage::app::record::Recorder;
 use splatstage::app::replay::{Log, Player};
 use splatstage::app::{SceneOptions, Session};
 use splatstage::frame::Frame;
+use splatstage::script::ParamValue;
+use splatstage::script::api;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -55,6 +57,16 @@ fn a_new_author_gets_from_new_to_a_pack_that_plays() {
     let scene = folder.path().join("lane");
     check_code(&["new", utf8(&scene), "--template", "walk"], 0);
     let script = scene.join("scene.luau");
+    for (format, name) in &api::Format::FILES[..2] {
+        let stub = std::fs::read_to_string(scene.join(".luau").join(name)).expect("for editors");
+        assert!(stub == api::page(*format), "{name}");
+        let settings = std::fs::read_to_string(scene.join(".vscode/settings.json"));
+        assert!(
+            settings
+                .expect("for editors")
+                .contains(".luau/splatstage.d.luau")
+        );
+    }
     assert_eq!(findings(&scene, 0), []);
     let tested = check_json(&["test", utf8(&scene), "--json"], 0);
     assert_eq!(
@@ -536,16 +548,21 @@ end }
 
 /// A scene that keeps everything that it hears and sees: if one bit of it differs, so does its state.
 const EAR: &str = "local heard, drag, wheel, steps = {}, vector.zero, 0, 0
+local kept = persist(\"kept\", { loads = 0 })
+kept.loads += 1
+local size = param(\"size\", 0.5, { min = 0.1, max = 1 })
 local ball
 return {
 	load = function(stage)
 		local builder = stage.builder(1)
-		builder:add(vector.zero, 0.5, { 1, 1, 1 })
+		builder:add(vector.zero, size, { 1, 1, 1 })
 		ball = builder:build(\"ball\")
 		ball.pickable = true
 	end,
 	step = function(dt, input)
 		steps += 1
+		heard.gain = (heard.gain or 0) + param(\"gain\", 1, { max = 9 })
+		heard.loads = `{kept.loads} {size}`
 		drag += input.drag
 		wheel += input.wheel * steps
 		for name in input.held do
@@ -609,6 +626,13 @@ fn recorded(scene: &SceneOptions, log: &Path) -> Vec<Frame> {
         if k == 100 {
             devices.resize([500, 400]);
         }
+        match k {
+            // Read while playing, and read while loading.
+            25 | 118 => devices.param("gain", ParamValue::Number(f64::from(k))),
+            70 => devices.param("size", ParamValue::Number(0.75)),
+            71 => devices.param("nobody", ParamValue::Flag(true)),
+            _ => {}
+        }
         let seen = (k % 3 == 0).then_some((k % 20 > 4 && k % 20 < 12).then_some((0, k)));
         let now = zero + Duration::from_secs_f64(t_s);
         let arrivals = devices.take_tape();
@@ -621,6 +645,7 @@ fn recorded(scene: &SceneOptions, log: &Path) -> Vec<Frame> {
             .stepped(
                 Some(live.frame().t_s),
                 &live.take_left_out(),
+                live.take_loaded_s(),
                 live.version_number(),
             )
             .expect("writes");
@@ -648,7 +673,8 @@ fn a_recorded_log_makes_everything_come_in_again_exactly() {
         .last()
         .and_then(|f| f.state.clone())
         .expect("a state");
-    for word in ["pad_south", "count=", "over=", "travel="] {
+    assert!(!written.contains("# loaded anew"), "the log repeats it");
+    for word in ["count=", "over=", "travel=", "gain=", "loads=2 0.75"] {
         assert!(last.contains(word), "the scene heard: {last}");
     }
     let log = Log::read(&path).expect("a log");

@@ -7,6 +7,19 @@ use glam::{Mat3, Quat, Vec3};
 use splatstage::scene::Splats;
 use splatstage::scene::sh::SH_C0;
 
+/// A house of [`World::street`].
+pub struct House {
+    /// -1 or 1: to which side, on z.
+    pub side: f32,
+    /// Where it begins and ends, x.
+    pub from: f32,
+    pub to: f32,
+    /// Its front, z.
+    pub wall: f32,
+    /// What is set back: from and to on x, from and to on y, how deep.
+    pub holes: Vec<[f32; 5]>,
+}
+
 /// Splats that are added up, and the chance that jitters them.
 #[derive(Default)]
 pub struct World {
@@ -131,6 +144,96 @@ impl World {
         world.floaters(-side - Vec3::Y * 9.0, side - Vec3::Y * 2.0, 1500, 0.5);
         world.floaters(-side, side + Vec3::Y * 2.5, 1500, 0.1);
         world
+    }
+
+    /// A street along +x between rows of houses that step in and out, with doors and windows set back in them,
+    /// lanes between some, pipes and pots before them. `width_m` is between the rows; the same numbers
+    /// for the same `seed`.
+    pub fn street(seed: u64, width_m: f32) -> (Self, Vec<House>) {
+        let mut world = Self {
+            drawn: seed,
+            ..Self::default()
+        };
+        let grain = [0.05, 0.004];
+        let (stone, paint) = (Vec3::new(0.5, 0.48, 0.45), Vec3::new(0.7, 0.6, 0.5));
+        let (x, y, z) = (Vec3::X, Vec3::Y, Vec3::Z);
+        let floor = Vec3::new(-1.0, 0.0, -0.5 * width_m - 6.0);
+        world.patch(floor, x * 32.0, z * (width_m + 12.0), grain, stone);
+        let mut houses = Vec::new();
+        for side in [-1.0_f32, 1.0] {
+            let mut from = 0.0;
+            while from < 24.0 {
+                let to = from + 4.0 + 4.0 * world.chance();
+                let near = 0.5 * width_m + 0.15 * world.chance();
+                let mut house = House {
+                    side,
+                    from,
+                    to,
+                    wall: side * near,
+                    holes: Vec::new(),
+                };
+                // A door and a window, or a wide window.
+                let deep = 0.06 + 0.2 * world.chance();
+                let middle = 0.5 * (from + to);
+                if world.chance() < 0.4 {
+                    let half = 0.8 + 0.6 * world.chance();
+                    let low = 0.5 + 0.3 * world.chance();
+                    house
+                        .holes
+                        .push([middle - half, middle + half, low, 2.5, deep]);
+                } else {
+                    house.holes.push([from + 0.6, from + 1.6, 0.0, 2.1, deep]);
+                    house.holes.push([to - 1.9, to - 0.7, 0.9, 2.3, deep]);
+                }
+                world.house(&house, grain, paint);
+                let foot = Vec3::new(to - 0.35, 0.3, house.wall - side * 0.12);
+                let half = Vec3::new(0.05, 0.0, 0.05);
+                world.block(foot - half, foot + half + y * 4.0, grain, stone);
+                let pot = Vec3::new(from + 2.2, 0.0, house.wall - side * 0.35);
+                let half = Vec3::new(0.2, 0.0, 0.15);
+                world.block(pot - half, pot + half + y * 0.7, grain, stone);
+                let is_lane = world.chance() < 0.4;
+                from = to
+                    + if is_lane {
+                        1.4 + 1.0 * world.chance()
+                    } else {
+                        0.0
+                    };
+                // The sides of the house, into the lane.
+                for at in [house.from, house.to] {
+                    let corner = Vec3::new(at, 0.0, house.wall);
+                    world.patch(corner, z * (side * 5.0), y * 5.0, grain, paint);
+                }
+                houses.push(house);
+            }
+        }
+        (world, houses)
+    }
+
+    /// The front of a house round its holes, and what closes them.
+    fn house(&mut self, house: &House, grain: [f32; 2], colour: Vec3) {
+        let (x, y) = (Vec3::X, Vec3::Y);
+        let mut edges = vec![house.from, house.to];
+        edges.extend(house.holes.iter().flat_map(|hole| [hole[0], hole[1]]));
+        edges.sort_by(f32::total_cmp);
+        for pair in edges.windows(2) {
+            let along = x * (pair[1] - pair[0]);
+            let middle = 0.5 * (pair[0] + pair[1]);
+            let mut low = 0.0;
+            for [from, to, bottom, top, deep] in &house.holes {
+                if (*from..*to).contains(&middle) {
+                    let foot = Vec3::new(pair[0], 0.0, house.wall);
+                    if *bottom > 0.0 {
+                        self.patch(foot, along, y * *bottom, grain, colour);
+                    }
+                    let back = foot + Vec3::new(0.0, *bottom, house.side * deep);
+                    self.patch(back, along, y * (top - bottom), grain, 0.4 * colour);
+                    low = *top;
+                }
+            }
+            let foot = Vec3::new(pair[0], low, house.wall);
+            self.patch(foot, along, y * (5.0 - low), grain, colour);
+        }
     }
 
     /// Two rooms and a passage between them with a step in it, holes in the floor, a ceiling, a chest, and
