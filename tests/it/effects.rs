@@ -44,6 +44,7 @@ fn load(files: &[(&str, &str)], args: Json) -> Script {
 
 fn frame(scene: &str, args: Json, t_s: f64) -> Frame {
     let mut script = load(&[("scene.luau", scene)], args);
+    script.advance_to(t_s, &Default::default()).expect("steps");
     script.frame(t_s).expect("a picture")
 }
 
@@ -87,6 +88,8 @@ fn assert_twins(name: &str, frame: &Frame) {
 fn burning_equals_the_twin() {
     for t_s in [2.0, 4.5] {
         let frame = frame(BURN, json!({ "at": 0.2, "density": 0.2 }), t_s);
+        let values = &frame.draws[0].effects[0].values;
+        assert!(values[0] > 0.2, "{t_s}: the fire has come {} m", values[0]);
         assert_twins(&format!("burn-{t_s}"), &frame);
     }
 }
