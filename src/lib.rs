@@ -36,7 +36,7 @@
 //! | layer | modules |
 //! |---|---|
 //! | maths | [`camera`] (lens, extrinsics), [`motion`] (easing, spring, spline, noise, track) |
-//! | data | [`scene`]: splats, sheets of them, spherical harmonics, axes, placement; bodies, poses, edits. [`film`]: shutter, lens and sensor |
+//! | data | [`scene`]: splats, sheets of them, spherical harmonics, axes, placement; bodies, poses, edits. [`film`]: shutter, lens and sensor. [`effect`]: an author's WGSL for every splat, checked and run on the CPU; what spreads along a surface |
 //! | waist | [`frame`]: `Frame` out of scripts, `Input` and `Event` into them; beside it [`survey`]: what a scan is like inside |
 //! | sound | [`audio`]: a score of voices, and samples of it; below `script`, since what a script says of sound is voices |
 //! | work | [`formats`] (bytes and splats), [`script`] (the only place that knows Lua), [`gpu`] (the only place that knows wgpu), [`reference`] (CPU twins of the GPU stages) |

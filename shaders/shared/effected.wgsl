@@ -51,7 +51,11 @@ fn settled(before: EffectSplat, after: EffectSplat) -> EffectSplat {
     let length_squared = dot(after.rotation, after.rotation);
     s.rotation = select(vec4<f32>(0.0, 0.0, 0.0, 1.0), after.rotation * inverseSqrt(length_squared), length_squared > 1e-12);
     s.colour = clamp(after.colour, vec3<f32>(0.0), vec3<f32>(EFFECT_COLOUR_MAX));
-    s.opacity = after.opacity;
+    // What is no number is not drawn. Written so that a comparison with one fails.
+    let most = vec3<f32>(1e30);
+    let is_number = all(abs(after.centre_m) < most) && all(abs(after.scale_m) < most)
+        && abs(after.opacity) < most.x && length_squared < most.x;
+    s.opacity = select(0.0, after.opacity, is_number);
     return s;
 }
 

@@ -310,6 +310,22 @@ impl AssetCache {
         Ok(asset)
     }
 
+    /// The file that a set of splats was loaded from, and the axes that were asked for; `None` for what is
+    /// no file of its own.
+    #[must_use]
+    pub fn file_of(&self, splats: &Arc<Splats>) -> Option<(PathBuf, Option<String>)> {
+        let entries = lock(&self.entries);
+        // Of a map, but no two entries hold the same set.
+        let mut keys = entries
+            .iter()
+            .filter(|(_, entry)| Arc::ptr_eq(&entry.asset.splats, splats))
+            .map(|(key, _)| key);
+        let key = keys.next().filter(|key| key.entry.is_none())?;
+        key.path
+            .is_file()
+            .then(|| (key.path.clone(), key.axes.clone()))
+    }
+
     /// Forgets what no script and no frame holds any more. Call it after a scene was switched or
     /// reloaded, never while one is loading.
     pub fn release_unused(&self) {

@@ -468,6 +468,7 @@ impl Findings {
                 let noun = match call.function.as_str() {
                     "stage.splats" => "no such splat file",
                     "stage.data" => "no such data file",
+                    "stage.effect" if !call.text.starts_with('@') => "no such effect",
                     "sound.clip" => "no such sound file",
                     _ => continue,
                 };

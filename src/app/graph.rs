@@ -9,6 +9,7 @@ use crate::script::Chart;
 use anyhow::bail;
 use layout::backends::svg::SVGWriter;
 use layout::gv::{DotParser, GraphBuilder};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Charts as one directed graph; a state with two rings is where a machine begins, dashed arrows come from any
@@ -35,13 +36,13 @@ pub fn dot(charts: &[Chart]) -> String {
         if chart.ways.iter().any(|way| way.from == "*") {
             let _ = writeln!(text, "  {} [label=\"any\", shape=box];", id("*"));
         }
-        for way in &chart.ways {
-            let style = if way.from == "*" {
-                " [style=dashed]"
-            } else {
-                ""
-            };
-            let _ = writeln!(text, "  {} -> {}{style};", id(&way.from), id(&way.to));
+        // A way may be there for several reasons.
+        let ways: BTreeSet<(&str, &str)> = (chart.ways.iter())
+            .map(|way| (way.from.as_str(), way.to.as_str()))
+            .collect();
+        for (from, to) in ways {
+            let style = if from == "*" { " [style=dashed]" } else { "" };
+            let _ = writeln!(text, "  {} -> {}{style};", id(from), id(to));
         }
     }
     text.push_str("}\n");

@@ -21,6 +21,9 @@ const QUEUE_MAX: usize = 1024;
 /// Longest file of what was taught, bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
+/// Through which ALSA reads controllers.
+const SEQUENCER: &str = "/dev/snd/seq";
+
 /// One control of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Control {
@@ -172,6 +175,12 @@ impl Midi {
 
     /// Opens what is plugged in and lets go of what is gone.
     fn look(&mut self) {
+        // ALSA complains on standard error, and by itself, where the kernel has no sequencer.
+        if cfg!(target_os = "linux") && !Path::new(SEQUENCER).exists() {
+            tracing::info!("MIDI controllers cannot be read: there is no {SEQUENCER}");
+            self.is_there = false;
+            return;
+        }
         let found = match MidiInput::new("splatstage") {
             Ok(found) => found,
             Err(error) => {

@@ -9,6 +9,7 @@ pub mod builtin;
 pub mod check;
 pub mod doctor;
 pub mod filming;
+pub mod gathered;
 pub mod graph;
 pub mod input;
 pub mod interrupt;

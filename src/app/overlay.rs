@@ -383,10 +383,15 @@ impl Overlay {
             });
         }
         if self.bench.shows_states {
-            let below = if self.shows_figures { 180.0 } else { 6.0 };
-            panel(ui, "states", Align2::LEFT_TOP, vec2(6.0, below), |ui| {
-                self.bench.states(ui, tools);
-            });
+            panel(
+                ui,
+                "states",
+                Align2::RIGHT_BOTTOM,
+                vec2(-6.0, -40.0),
+                |ui| {
+                    self.bench.states(ui, tools);
+                },
+            );
         }
         if self.bench.shows_console {
             panel(ui, "console", Align2::LEFT_BOTTOM, vec2(6.0, -40.0), |ui| {
@@ -504,6 +509,8 @@ fn panel(ui: &Ui, id: &str, anchor: Align2, offset: egui::Vec2, add: impl FnOnce
                     egui::ScrollArea::vertical()
                         .id_salt(id)
                         .max_height(screen.height() - 28.0)
+                        // A panel that stands on the foot of the window has no room below it to grow into.
+                        .min_scrolled_height(screen.height() - 28.0)
                         .show(ui, add);
                 });
         });

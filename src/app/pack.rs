@@ -99,7 +99,7 @@ fn used(session: &Session) -> Vec<String> {
         };
         for call in Reading::of(&String::from_utf8_lossy(&bytes)).text_calls() {
             let found = match call.function.as_str() {
-                "stage.splats" | "stage.data" | "sound.clip" => Some(call.text),
+                "stage.splats" | "stage.data" | "stage.effect" | "sound.clip" => Some(call.text),
                 "require" => check::required(session, &name, &call.text),
                 _ => None,
             };

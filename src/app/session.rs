@@ -11,11 +11,11 @@ use super::assets::{Asset, AssetCache};
 use super::builtin::{self, Builtin};
 use super::filming::{self, FilmMode, Record};
 use super::watch::{ContentHash, Loaded};
-use super::{Usage, orientation};
+use super::{Usage, gathered, orientation};
 use crate::audio::{Clip, Listener, VoiceSpec, clip};
 use crate::formats::{self, Code, Container};
 use crate::frame::{Cue, Event, Frame, Input};
-use crate::scene::Axes;
+use crate::scene::{Axes, Splats};
 use crate::script::{
     self, Assets, Changed, Files, Given, Param, ParamValue, Script, Setup, SoundPlan,
 };
@@ -203,6 +203,7 @@ impl Session {
         let assets = Arc::new(SceneAssets {
             cache,
             clips: Mutex::default(),
+            scenes: Mutex::default(),
             files: Arc::clone(&files),
             source: source.clone(),
             plain,
@@ -1072,6 +1073,8 @@ struct SceneAssets {
     cache: Arc<AssetCache>,
     /// Decoded sounds by name, each with what it was decoded of: a reload decodes nothing again.
     clips: Mutex<BTreeMap<String, (ContentHash, Arc<Clip>)>>,
+    /// What other scenes draw, by name and arguments: a reload makes nothing again.
+    scenes: Mutex<BTreeMap<String, Arc<Splats>>>,
     files: Arc<SceneFiles>,
     source: Source,
     /// The file that a person named: what its script calls it, and where it is.
@@ -1113,6 +1116,22 @@ impl Assets for SceneAssets {
             _ => return Err(format!("no splats '{path}' in this built-in scene")),
         };
         asset.map(|a| for_script(&a)).map_err(|e| e.to_string())
+    }
+
+    fn scene(&self, name: &str, args: &serde_json::Value) -> Result<script::Asset, String> {
+        // A scene that is drawn from never draws from one itself: there would be no end.
+        if matches!(self.source, Source::Builtin(_)) {
+            return Err("a built-in scene draws from no other".to_owned());
+        }
+        let known = format!("{name} {args}");
+        let mut scenes = self.scenes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(splats) = scenes.get(&known) {
+            return Ok(script::Asset::splats_alone(Arc::clone(splats)));
+        }
+        let args = args.as_object().cloned().unwrap_or_default();
+        let splats = gathered::of_builtin(name, args).map_err(|why| format!("{why:#}"))?;
+        scenes.insert(known, Arc::clone(&splats));
+        Ok(script::Asset::splats_alone(splats))
     }
 
     fn clip(&self, path: &str) -> Result<Arc<Clip>, String> {

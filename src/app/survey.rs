@@ -7,13 +7,13 @@
 use super::assets::AssetCache;
 use super::progress::Progress;
 use super::session::{SceneOptions, Session};
-use super::{Usage, atomic};
+use super::{Usage, atomic, gathered};
 use crate::formats;
-use crate::frame::Input;
-use crate::scene::{Axes, Placement, Splats, sh};
+use crate::frame::SplatDraw;
+use crate::scene::{Axes, Placement};
 use crate::survey::{self, Collision, Options, Placed, Survey};
 use anyhow::{Context as _, bail};
-use glam::{Mat3, Quat, Vec3};
+use glam::{Quat, Vec3};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,9 +68,13 @@ pub struct SurveyOptions {
 
 /// What is surveyed.
 struct Scan {
-    draws: Vec<(Arc<Splats>, Placement, [f32; 4])>,
+    draws: Vec<SplatDraw>,
     /// The file, where the scan is one that can be put beside the scene as it is.
     file: Option<PathBuf>,
+    /// The axes that it was loaded with, where somebody said so.
+    axes: Option<String>,
+    /// The built-in scene that makes it: it is made again, not written.
+    builtin: Option<String>,
     /// The description of its collision voxels, where it ships them.
     collision: Option<PathBuf>,
 }
@@ -91,15 +95,15 @@ pub fn survey(options: &SurveyOptions) -> anyhow::Result<Value> {
     let placed: Vec<Placed<'_>> = scan
         .draws
         .iter()
-        .map(|(splats, placement, tint)| Placed {
+        .map(|draw| Placed {
             placement: Placement {
-                translation: placement.translation * scale,
-                scale: placement.scale * scale,
-                ..*placement
+                translation: draw.placement.translation * scale,
+                scale: draw.placement.scale * scale,
+                ..draw.placement
             },
-            tint: Vec3::new(tint[0], tint[1], tint[2]),
-            opacity: tint[3],
-            splats,
+            tint: Vec3::from_slice(&draw.tint[..3]),
+            opacity: draw.tint[3],
+            splats: &draw.splats,
         })
         .collect();
     let through: Vec<Vec3> = options
@@ -108,11 +112,11 @@ pub fn survey(options: &SurveyOptions) -> anyhow::Result<Value> {
         .chain(options.via.iter().copied())
         .chain(options.to)
         .collect();
-    let turn = scan.draws.first().map_or(Quat::IDENTITY, |d| d.1.rotation);
+    let turn = scan.turn();
     let shipped = scan.collision.as_deref().map(read_collision).transpose()?;
     let wanted = Options {
         up: options.up,
-        collision: shipped.map(|collision| (collision, turn, scale)),
+        collision: shipped.map(|collision| (collision, turn, scan.unit_m(scale))),
         through,
         clearance_m: options.clearance_m.unwrap_or(survey::CLEARANCE_M),
         ..Options::default()
@@ -140,16 +144,13 @@ pub fn survey(options: &SurveyOptions) -> anyhow::Result<Value> {
     let since = Instant::now();
     fs::create_dir_all(&options.out)
         .with_context(|| format!("{}: cannot make the folder", options.out.display()))?;
-    let (file, how, rotation) = put_scan(options, &scan, &found)?;
+    let (file, how) = put_scan(options, &scan, scale)?;
     timings.insert(
         "write".to_owned(),
         json!(round(since.elapsed().as_secs_f64())),
     );
-    let scan_axes = match &scan.file {
-        Some(_) => options.axes.map(|axes| axes.to_string()),
-        None => None,
-    };
-    let written = put_collision(options, &found, rotation, scale_of(&scan, scale))?;
+    let place = scan.place(found.rotation, scale);
+    let written = put_collision(options, &found, place.rotation, place.scale)?;
     let mut report = report(&found, timings, start);
     report["collision"] = json!({
         "read": scan.collision.as_ref().and_then(|p| p.file_name()).map(|n| n.to_string_lossy()),
@@ -157,9 +158,11 @@ pub fn survey(options: &SurveyOptions) -> anyhow::Result<Value> {
     });
     let scan_facts = json!({
         "file": file,
-        "axes": scan_axes,
-        "rotation": rotation.to_array(),
-        "scale": scale_of(&scan, scale),
+        "axes": scan.file.as_ref().and(scan.axes.as_ref()),
+        "scene": scan.builtin,
+        "args": scan.builtin.as_ref().map(|_| &options.args),
+        "rotation": place.rotation.to_array(),
+        "scale": place.scale,
     });
     let data = data(&found, scan_facts, &report);
     let path = options.out.join(DATA_FILE);
@@ -169,7 +172,7 @@ pub fn survey(options: &SurveyOptions) -> anyhow::Result<Value> {
     atomic::write(&path, SCENE.as_bytes())
         .with_context(|| format!("{}: cannot write", path.display()))?;
     report["output"] = json!(options.out);
-    report["scan"] = json!({ "file": file, "how": how });
+    report["scan"] = json!({ "file": file, "scene": scan.builtin, "how": how });
     Ok(report)
 }
 
@@ -208,7 +211,7 @@ fn read(options: &SurveyOptions, bar: Progress) -> anyhow::Result<Scan> {
         unpacked_bytes_max: options.unpacked_bytes_max,
         ..SceneOptions::default()
     };
-    let mut session = Session::open(scene, cache, false)?;
+    let mut session = Session::open(scene, Arc::clone(&cache), false)?;
     if let Some(asset) = session.plain_asset() {
         let asset = asset?;
         let placement = Placement {
@@ -222,26 +225,31 @@ fn read(options: &SurveyOptions, bar: Progress) -> anyhow::Result<Scan> {
                 && p.extension()
                     .is_some_and(|e| !e.eq_ignore_ascii_case("json"))
         };
+        let mut draw = SplatDraw::new(Arc::clone(&asset.splats));
+        draw.placement = placement;
         return Ok(Scan {
-            draws: vec![(Arc::clone(&asset.splats), placement, [1.0; 4])],
+            draws: vec![draw],
             collision: path.as_deref().and_then(find_collision),
+            axes: options.axes.map(|axes| axes.to_string()),
             file: path.filter(is_one),
+            builtin: None,
         });
     }
-    let input = Input {
-        aspect: 16.0 / 9.0,
-        ..Input::default()
+    let draws = gathered::draws(&mut session)?;
+    // A scene round one file, such as this program writes.
+    let known = match &draws[..] {
+        [draw] if gathered::is_plain(draw) && draw.placement.translation == Vec3::ZERO => {
+            cache.file_of(&draw.splats)
+        }
+        _ => None,
     };
-    let frame = session.reload(0.0, &input)?;
-    let draws = frame
-        .draws
-        .iter()
-        .map(|draw| (Arc::clone(&draw.splats), draw.placement, draw.tint))
-        .collect();
+    let (file, axes) = known.unzip();
     Ok(Scan {
+        collision: file.as_deref().and_then(find_collision),
+        file,
+        axes: axes.flatten(),
+        builtin: Some(options.scan.clone()).filter(|name| name.starts_with('@')),
         draws,
-        file: None,
-        collision: None,
     })
 }
 
@@ -312,17 +320,45 @@ fn put_collision(
     Ok(Some(COLLISION_FILE))
 }
 
-/// How much the scene has to scale the file that lies beside it.
-fn scale_of(scan: &Scan, scale: f32) -> f32 {
-    if scan.file.is_some() { scale } else { 1.0 }
+impl Scan {
+    /// World from loaded, of what can be put beside the scene.
+    fn turn(&self) -> Quat {
+        self.draws
+            .first()
+            .map_or(Quat::IDENTITY, |d| d.placement.rotation)
+    }
+
+    /// Metres of one unit of a file.
+    fn unit_m(&self, scale: f32) -> f32 {
+        self.draws.first().map_or(1.0, |d| d.placement.scale) * scale
+    }
+
+    /// How the scene has to turn and scale what lies beside it; `levelled` is levelled from given.
+    fn place(&self, levelled: Quat, scale: f32) -> Placement {
+        let own = match (&self.file, self.draws.first()) {
+            (Some(_), Some(draw)) => draw.placement,
+            _ => Placement::default(),
+        };
+        // What is written anew is as large as it is wanted.
+        let is_anew = self.file.is_none() && self.builtin.is_none();
+        let scale = if is_anew { 1.0 } else { scale };
+        Placement {
+            translation: Vec3::ZERO,
+            rotation: (levelled * own.rotation).normalize(),
+            scale: own.scale * scale,
+        }
+    }
 }
 
-/// Puts the scan into the folder: its name there, how it came there, and how the scene turns it.
+/// Puts the scan into the folder: its name there, where it is there, and how it came there.
 fn put_scan(
     options: &SurveyOptions,
     scan: &Scan,
-    found: &Survey,
-) -> anyhow::Result<(String, &'static str, Quat)> {
+    scale: f32,
+) -> anyhow::Result<(Option<String>, &'static str)> {
+    if scan.builtin.is_some() {
+        return Ok((None, "the scene makes it"));
+    }
     if let Some(path) = &scan.file {
         let ending = path.extension().unwrap_or_default().to_string_lossy();
         let name = format!("scan.{}", ending.to_ascii_lowercase());
@@ -331,59 +367,24 @@ fn put_scan(
             (Ok(a), Ok(b)) => a == b,
             _ => false,
         };
-        let turn = scan.draws.first().map_or(Quat::IDENTITY, |d| d.1.rotation);
-        let rotation = (found.rotation * turn).normalize();
         if is_same {
-            return Ok((name, "it was there already", rotation));
+            return Ok((Some(name), "it was there already"));
         }
         if to.exists() {
             fs::remove_file(&to).with_context(|| format!("{}: cannot replace", to.display()))?;
         }
         if fs::hard_link(path, &to).is_ok() {
-            return Ok((name, "a hard link to the file", rotation));
+            return Ok((Some(name), "a hard link to the file"));
         }
         fs::copy(path, &to).with_context(|| format!("{}: cannot copy", to.display()))?;
-        return Ok((name, "a copy of the file", rotation));
+        return Ok((Some(name), "a copy of the file"));
     }
     let name = "scan.sog".to_owned();
     let to = options.out.join(&name);
     let bar = Progress::new("writing");
-    let scale = options.scale.unwrap_or(1.0);
-    let merged = merged(scan, scale);
+    let merged = gathered::as_one(&scan.draws, scale);
     formats::save(&merged, &to, &|share| bar.set(share))?;
-    Ok((name, "written anew", found.rotation))
-}
-
-/// All draws as one set of splats, where they stand.
-fn merged(scan: &Scan, scale: f32) -> Splats {
-    let degree = scan.draws.iter().map(|d| d.0.sh_degree).max().unwrap_or(0);
-    let mut all = Splats {
-        sh_degree: degree,
-        antialiased: scan.draws.iter().any(|d| d.0.antialiased),
-        ..Splats::default()
-    };
-    for (splats, placement, tint) in &scan.draws {
-        let mut own = Splats::clone(splats);
-        own.turn(Mat3::from_quat(placement.rotation));
-        let factor = placement.scale * scale;
-        let tint_rgb = Vec3::new(tint[0], tint[1], tint[2]);
-        let white = Vec3::splat(0.5 / sh::SH_C0);
-        for i in 0..own.len() {
-            all.means
-                .push(own.means[i] * factor + placement.translation * scale);
-            all.log_scales.push(own.log_scales[i] + factor.ln());
-            all.opacities.push(own.opacities[i] * tint[3]);
-            // The colour is 0.5 + SH_C0 dc, and that is what the tint multiplies.
-            all.dc.push((own.dc[i] + white) * tint_rgb - white);
-            let rest = own.sh_rest_of(i);
-            all.sh_rest
-                .extend(rest.iter().enumerate().map(|(k, c)| c * tint[k % 3]));
-            let missing = sh::rest_count(degree) * 3 - rest.len();
-            all.sh_rest.extend(std::iter::repeat_n(0.0, missing));
-        }
-        all.rotations.append(&mut own.rotations);
-    }
-    all
+    Ok((Some(name), "written anew"))
 }
 
 /// To the millimetre, or millisecond.

@@ -338,10 +338,17 @@ fn draw_chart(ui: &mut Ui, chart: &Chart, state: Option<&str>) {
     };
     let find = |name: &str| chart.states.iter().position(|known| known == name);
     for way in &chart.ways {
-        let (Some(a), Some(b)) = (find(&way.from), find(&way.to)) else {
+        let Some(end) = find(&way.to).map(at) else {
             continue;
         };
-        let (start, end) = (at(a), at(b));
+        // From any state is from the middle.
+        let start = match find(&way.from) {
+            Some(index) => at(index),
+            None => area.center(),
+        };
+        if start == end {
+            continue;
+        }
         let along = (end - start).normalized();
         let aside = vec2(-along.y, along.x) * 3.0;
         let (start, end) = (start + 14.0 * along + aside, end - 14.0 * along + aside);

@@ -207,10 +207,11 @@ impl Spread {
         };
         let at = means[row as usize];
         self.pass(means, cell, at, way_m);
-        let way_m = way_m + at.distance(self.middles[cell as usize]);
-        self.relax(cell, way_m);
+        for near in self.around(cell).into_iter().flatten() {
+            self.relax(near, way_m + at.distance(self.middles[near as usize]));
+        }
         // A touch behind the wave's front is news for what lies there.
-        if way_m <= self.reached_m {
+        if way_m < self.reached_m {
             self.reach(means, self.reached_m);
         }
         true

@@ -17,6 +17,11 @@ const SCALE_MAX_M: f32 = 8_886_110.5;
 
 fn settled(after: EffectSplat) -> EffectSplat {
     let is_turn = after.rotation.length_squared() > 1e-12;
+    let held = |v: f32| v.abs() < 1e30;
+    let is_number = (after.centre_m.to_array().into_iter())
+        .chain(after.scale_m.to_array())
+        .chain([after.opacity, after.rotation.length_squared()])
+        .all(held);
     EffectSplat {
         scale_m: after.scale_m.min(Vec3::splat(SCALE_MAX_M)),
         rotation: if is_turn {
@@ -24,11 +29,7 @@ fn settled(after: EffectSplat) -> EffectSplat {
         } else {
             Quat::IDENTITY
         },
-        opacity: if after.opacity.is_nan() {
-            0.0
-        } else {
-            after.opacity
-        },
+        opacity: if is_number { after.opacity } else { 0.0 },
         colour: Vec3::from(after.colour.to_array().map(colour)),
         ..after
     }

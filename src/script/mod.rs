@@ -103,6 +103,16 @@ pub trait Assets {
     /// A sentence that names file and entry.
     fn splats(&self, path: &str, level: Option<u32>, axes: Option<&str>) -> Result<Asset, String>;
 
+    /// All splats that a built-in scene, such as `@alley`, draws in its first picture. `args` is what its
+    /// script finds in `stage.args`.
+    ///
+    /// # Errors
+    /// A sentence that names the scene.
+    fn scene(&self, name: &str, args: &serde_json::Value) -> Result<Asset, String> {
+        let _ = args;
+        Err(format!("{name}: no other scene is played here"))
+    }
+
     /// A sound file of the scene, decoded or ready to be.
     ///
     /// # Errors

@@ -52,6 +52,14 @@ pub(super) fn table(
     let load = move |_: &Lua, (path, options): (Value, Value)| {
         own.only_while_loading("stage.splats")?;
         let path = args::text(&path, "stage.splats: path")?;
+        if path.starts_with('@') {
+            let given = scene_options(&options)?;
+            let found = own
+                .budget
+                .off_the_clock(|| own.assets.scene(&path, &given))
+                .map_err(|why| Error::runtime(format!("stage.splats('{path}'): {why}")))?;
+            return Cast::add(&own.cast, path, found, Vec::new());
+        }
         let (level, axes) = splats_options(&options)?;
         let inside = if named.as_ref() == Some(&path) {
             path.clone()
@@ -183,12 +191,37 @@ pub(super) fn table(
     stage.finish()
 }
 
+/// What a scene that is drawn from finds in `stage.args`.
+fn scene_options(options: &Value) -> Result<serde_json::Value> {
+    if options.is_nil() {
+        return Ok(serde_json::Value::Null);
+    }
+    let table = args::table(options, "stage.splats: options")?;
+    args::only_keys(table, &api::SPLATS_OPTIONS, "stage.splats: options")?;
+    for name in ["level", "axes"] {
+        if !table.raw_get::<Value>(name)?.is_nil() {
+            return Err(Error::runtime(format!(
+                "stage.splats: {name} is for files; a built-in scene takes args"
+            )));
+        }
+    }
+    match table.raw_get::<Value>("args")? {
+        Value::Nil => Ok(serde_json::Value::Null),
+        value => super::plain::to_json(&value, "stage.splats: args"),
+    }
+}
+
 fn splats_options(options: &Value) -> Result<(Option<u32>, Option<String>)> {
     if options.is_nil() {
         return Ok((None, None));
     }
     let table = args::table(options, "stage.splats: options")?;
     args::only_keys(table, &api::SPLATS_OPTIONS, "stage.splats: options")?;
+    if !table.raw_get::<Value>("args")?.is_nil() {
+        return Err(Error::runtime(
+            "stage.splats: args are for built-in scenes; a file takes level and axes",
+        ));
+    }
     let level = match table.raw_get::<Value>("level")? {
         Value::Nil => None,
         value => Some(args::whole(&value, "stage.splats: level", 0, 64)?),

@@ -5,7 +5,7 @@
 //! covers and a small one its own. Work is shared out by blocks of space, and each block adds in the
 //! order of rows: sums do not depend on the number of threads.
 
-use super::voxels::{Block, Cell, Level, Placed, SIDE_CELLS, SUPER_CELLS};
+use super::voxels::{Block, Cell, Level, Placed, SUPER_CELLS};
 use crate::scene::sh::SH_C0;
 use glam::{IVec3, Mat3, Vec3};
 use rayon::prelude::*;
@@ -285,13 +285,10 @@ fn extent(plan: &Plan, pieces: &[u32; 3], index: u32) -> (Vec3, Vec3) {
     (middle, reach)
 }
 
-/// Cells of a block while they are summed up.
+/// Cells of a block while they are summed up: opacity, thickness, and times thickness colour and place in the
+/// cell (0 to 1 on each axis). Together, so that a sample touches one line of the cache.
 struct Sums {
-    opacity: Vec<f32>,
-    thickness: Vec<f32>,
-    colour: Vec<Vec3>,
-    /// Place in the cell, 0 to 1 on each axis, times thickness.
-    place: Vec<Vec3>,
+    cells: Vec<[f32; 8]>,
 }
 
 /// Fills a level with the splats `of`. `progress` is told shares of this level's work, 0 to 1.
@@ -340,10 +337,7 @@ impl Sums {
     fn new() -> Self {
         let cells = (SUPER_CELLS * SUPER_CELLS * SUPER_CELLS) as usize;
         Self {
-            opacity: vec![0.0; cells],
-            thickness: vec![0.0; cells],
-            colour: vec![Vec3::ZERO; cells],
-            place: vec![Vec3::ZERO; cells],
+            cells: vec![[0.0; 8]; cells],
         }
     }
 
@@ -358,25 +352,19 @@ impl Sums {
         }
         let mut block = Block::new(group[0].block);
         let mut cells = Vec::new();
-        for brick in 0..64 {
+        for (brick, sums) in self.cells.chunks_exact_mut(64).enumerate() {
             let mut mask = 0_u64;
             let first = cells.len() as u32;
-            for inner in 0..64 {
-                let i = brick * 64 + inner;
-                let cell = Cell::new(
-                    self.opacity[i],
-                    self.thickness[i],
-                    self.colour[i],
-                    self.place[i],
-                );
-                if let Some(cell) = cell {
+            for (inner, sum) in sums.iter_mut().enumerate() {
+                if sum[0] == 0.0 && sum[1] == 0.0 {
+                    continue;
+                }
+                let [opacity, thickness, r, g, b, x, y, z] = std::mem::take(sum);
+                let (colour, place) = (Vec3::new(r, g, b), Vec3::new(x, y, z));
+                if let Some(cell) = Cell::new(opacity, thickness, colour, place) {
                     mask |= 1 << inner;
                     cells.push(cell);
                 }
-                self.opacity[i] = 0.0;
-                self.thickness[i] = 0.0;
-                self.colour[i] = Vec3::ZERO;
-                self.place[i] = Vec3::ZERO;
             }
             if mask != 0 {
                 block.push(brick as u32, mask, first);
@@ -386,61 +374,84 @@ impl Sums {
     }
 
     fn add(&mut self, plan: &Plan, index: u32, corner: IVec3, cell_m: f32) {
+        // All in cells from the block's corner.
+        let per_cell = 1.0 / cell_m;
+        let centre = (plan.centre - corner.as_vec3() * cell_m) * per_cell;
         if plan.counts == [1, 1, 1] {
             // Most splats of a large scan are smaller than a cell: no weights are needed.
-            let p = (plan.centre - corner.as_vec3() * cell_m) / cell_m;
             // Rounding must not push the only sample over the edge.
-            let last = Vec3::splat((SUPER_CELLS - 1) as f32);
-            self.put(p, p.floor().clamp(Vec3::ZERO, last), plan, 1.0);
+            let last = IVec3::splat(SUPER_CELLS - 1);
+            self.put(
+                centre,
+                centre.as_ivec3().clamp(IVec3::ZERO, last),
+                plan,
+                1.0,
+            );
             return;
         }
+        let steps = plan.steps.map(|step| step * per_cell);
         let pieces = pieces_of(&plan.counts);
         let numbers = along(&pieces, index);
         let mut weights = [[0.0_f32; PIECE as usize]; 3];
         let mut spans = [(0, 0); 3];
         for axis in 0..3 {
             let count = plan.counts[axis];
-            let whole: f32 = (0..count).map(|i| weight(count, i)).sum();
             spans[axis] = span(count, numbers[axis]);
+            if count == 1 {
+                weights[axis][0] = 1.0;
+                continue;
+            }
+            let whole: f32 = (0..count).map(|i| weight(count, i)).sum();
             for i in spans[axis].0..=spans[axis].1 {
                 weights[axis][(i % PIECE) as usize] = weight(count, i) / whole;
             }
         }
-        let low = corner.as_vec3() * cell_m;
+        let end = Vec3::splat(SUPER_CELLS as f32);
         for k in spans[2].0..=spans[2].1 {
-            let p = plan.centre - low + plan.steps[2] * offset(plan.counts[2], k);
+            let p = centre + steps[2] * offset(plan.counts[2], k);
             for j in spans[1].0..=spans[1].1 {
-                let p = p + plan.steps[1] * offset(plan.counts[1], j);
+                let p = p + steps[1] * offset(plan.counts[1], j);
                 let weight = weights[2][(k % PIECE) as usize] * weights[1][(j % PIECE) as usize];
                 for i in spans[0].0..=spans[0].1 {
-                    let p = (p + plan.steps[0] * offset(plan.counts[0], i)) / cell_m;
-                    let last = (SUPER_CELLS - 1) as f32;
-                    let cell = p.floor();
-                    if cell.min_element() < 0.0 || cell.max_element() > last {
+                    let p = p + steps[0] * offset(plan.counts[0], i);
+                    if p.cmplt(Vec3::ZERO).any() || p.cmpge(end).any() {
                         continue;
                     }
                     let weight = weight * weights[0][(i % PIECE) as usize];
-                    self.put(p, cell, plan, weight);
+                    // Above 0 a cast rounds down.
+                    self.put(p, p.as_ivec3(), plan, weight);
                 }
             }
         }
     }
 
     /// Adds a sample at `p` (in cells from the block's corner) that is in `cell`.
-    fn put(&mut self, p: Vec3, cell: Vec3, plan: &Plan, weight: f32) {
-        let slot = slot(cell.as_ivec3());
+    fn put(&mut self, p: Vec3, cell: IVec3, plan: &Plan, weight: f32) {
         let thickness = weight * plan.thickness;
-        self.opacity[slot] += weight * plan.opacity;
-        self.thickness[slot] += thickness;
-        self.colour[slot] += thickness * plan.colour;
-        self.place[slot] += thickness * (p - cell).clamp(Vec3::ZERO, Vec3::ONE);
+        let colour = thickness * plan.colour;
+        let place = thickness * (p - cell.as_vec3()).clamp(Vec3::ZERO, Vec3::ONE);
+        let sum = &mut self.cells[slot(cell)];
+        let added = [
+            weight * plan.opacity,
+            thickness,
+            colour.x,
+            colour.y,
+            colour.z,
+            place.x,
+            place.y,
+            place.z,
+        ];
+        for (sum, added) in sum.iter_mut().zip(added) {
+            *sum += added;
+        }
     }
 }
 
 /// Number of a cell in its block: brick by brick, each brick's own cells together.
 pub(super) fn slot(cell: IVec3) -> usize {
-    let brick = cell / SIDE_CELLS;
-    let inner = cell - brick * SIDE_CELLS;
-    let number = |v: IVec3| (v.x + SIDE_CELLS * (v.y + SIDE_CELLS * v.z)) as usize;
-    number(brick) * 64 + number(inner)
+    // Both edges are 4: two bits of each axis for the brick, two for the cell in it.
+    let bits = |v: i32| v as usize & 15;
+    let (x, y, z) = (bits(cell.x), bits(cell.y), bits(cell.z));
+    let number = |x: usize, y: usize, z: usize| x | y << 2 | z << 4;
+    number(x >> 2, y >> 2, z >> 2) << 6 | number(x & 3, y & 3, z & 3)
 }

@@ -43,6 +43,15 @@ const LEVEL_BONUS: f32 = 1.05;
 /// A floor that is tilted further against an axis is no rounding of it, degrees.
 const TILT_DEG_MAX: f32 = 12.0;
 
+/// Walls are what has no more of up in its normals than this, in turn.
+const PLUMB_SIN: [f32; 4] = [0.17, 0.12, 0.07, 0.05];
+/// Least share of walls of all surface that say what is upright, and how much they have to stand in two
+/// directions (1/4 is evenly).
+const WALLS_MIN: f32 = 0.1;
+const WALLS_SPREAD_MIN: f32 = 0.02;
+/// The ground slopes by so much before walls are believed instead of it, degrees.
+const SLOPE_DEG: [f32; 2] = [0.75, 9.0];
+
 /// A splat as a piece of surface.
 struct Facet {
     place: Vec3,
@@ -103,7 +112,8 @@ pub(super) fn find(draws: &[Placed<'_>]) -> Option<Vec3> {
     // the same from both sides.
     let usual = (USUAL_Y * axis.y).clamp(-USUAL_Y, USUAL_Y) - USUAL_Z * axis.z;
     let is_up = layers(&facets, axis).lean() + usual >= 0.0;
-    Some(if is_up { axis } else { -axis })
+    let up = if is_up { axis } else { -axis };
+    Some(plumb(&facets, up).unwrap_or(up))
 }
 
 /// A rotation that makes `up` +y, the shortest one.
@@ -277,6 +287,45 @@ fn refined(facets: &[Facet], direction: Vec3) -> Vec3 {
         axis = plane(facets, axis).unwrap_or(axis);
     }
     best
+}
+
+/// The direction along all walls, where they stand in more than one direction and say something else than the
+/// ground: a square may slope, houses do not.
+fn plumb(facets: &[Facet], axis: Vec3) -> Option<Vec3> {
+    let mut found = axis;
+    for near_sin in PLUMB_SIN {
+        // Up is what the normals of walls have least of: the weakest direction of their scatter, found
+        // beside the one that is known.
+        let u = found.any_orthonormal_vector();
+        let v = found.cross(u);
+        let (mut uu, mut uv, mut vv, mut nu, mut nv, mut all) = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
+        for facet in facets {
+            let tilt = facet.normal.dot(found);
+            if tilt.abs() > near_sin {
+                continue;
+            }
+            let (a, b) = (facet.normal.dot(u), facet.normal.dot(v));
+            let w = facet.weight;
+            (uu, uv, vv) = (uu + w * a * a, uv + w * a * b, vv + w * b * b);
+            (nu, nv) = (nu + w * tilt * a, nv + w * tilt * b);
+            all += w;
+        }
+        let whole: f32 = facets.iter().map(|facet| facet.weight).sum();
+        let determinant = uu * vv - uv * uv;
+        // Walls of one direction say nothing of up across them.
+        let spread = determinant / (all * all).max(f32::MIN_POSITIVE);
+        if all < WALLS_MIN * whole || spread < WALLS_SPREAD_MIN {
+            return None;
+        }
+        // Least squares of (axis + x u + y v) dot normal = 0.
+        let x = (uv * nv - vv * nu) / determinant;
+        let y = (uv * nu - uu * nv) / determinant;
+        found = (found + u * x + v * y).normalize();
+    }
+    let off_deg = found.angle_between(axis).to_degrees();
+    (SLOPE_DEG[0]..SLOPE_DEG[1])
+        .contains(&off_deg)
+        .then_some(found)
 }
 
 /// The normal of the plane through the strongest layer across `axis`.

@@ -191,8 +191,15 @@ fn effects_follow_poses_edits_and_each_other_wherever_a_handle_stands() {
         ..Frame::default()
     };
     assert_twins("placed", &frame);
+    let turned = |yaw_rad: f32| Camera {
+        rotation: frame.camera.rotation * Quat::from_rotation_y(yaw_rad),
+        ..frame.camera
+    };
     let filmed = Frame {
-        film: Some(Box::new(Film::default())),
+        film: Some(Box::new(Film {
+            shutter: [turned(-0.01), turned(0.01)],
+            ..Film::default()
+        })),
         ..frame
     };
     assert_twins("filmed", &filmed);
@@ -498,7 +505,7 @@ fn wrong_values_and_wrong_files_are_said_with_names() {
     assert!(message.contains("1024 turns"), "{message}");
     let (file, line, message, _) = at_load("stage.effect('none.wgsl')", GLOW);
     assert!(
-        file == "scenes/fx/scene.luau" && line == 7,
+        file == "scenes/fx/scene.luau" && line == 8,
         "{file}:{line} {message}"
     );
     assert!(
@@ -509,7 +516,10 @@ fn wrong_values_and_wrong_files_are_said_with_names() {
     assert!(message.contains("leads outside of the scene"), "{message}");
     let (_, _, message, _) = at_load("stage.effect('@stage/effects/bern')", GLOW);
     assert!(message.contains("effects/burn.wgsl"), "{message}");
-    let (_, _, message, _) = at_load("for i = 1, 100 do stage.effect('glow.wgsl') end", GLOW);
+    let (_, _, message, _) = at_load(
+        "local kept = {} for i = 1, 100 do kept[i] = stage.effect('glow.wgsl') end",
+        GLOW,
+    );
     assert!(message.contains("a scene may load 64 effects"), "{message}");
     let (_, _, message, _) = at_load("stage.spread(ball) stage.spread(ball)", GLOW);
     assert!(message.contains("has a spread already"), "{message}");
@@ -661,4 +671,16 @@ fn a_real_statue_burns_from_the_touch_to_the_last_splat_that_hangs_together() {
         sorted[6] as f64 <= (1.0 - share + 0.001) * splats.len() as f64,
         "{sorted:?}"
     );
+}
+
+#[test]
+fn the_example_of_the_readme_is_an_effect() {
+    let readme = include_str!("../../README.md");
+    let blocks: Vec<&str> = (readme.split("```wgsl\n").skip(1))
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    assert_eq!(blocks.len(), 1, "the README shows one effect");
+    let effect = Effect::new("glow.wgsl", blocks[0]).unwrap_or_else(|e| panic!("{e}"));
+    let names: Vec<&str> = effect.uniforms().iter().map(|u| u.name.as_str()).collect();
+    assert_eq!(names, ["height", "light"]);
 }

@@ -458,3 +458,68 @@ fn broken_shaders_leave_the_last_good_ones() {
     std::fs::write(&file, format!("// Mine.\n{good}")).unwrap();
     play.wait_for("shaders loaded");
 }
+
+/// An effect that says which version it is.
+fn effect(version: u32) -> String {
+    format!(
+        "// Version {version}.\nfn effect(splat: Splat, t_s: f32) -> Splat {{\n    var s = splat;\n    \
+         s.colour = vec3f({:.3}, 0.5, 0.2) + 0.1 * noise(9.0 * s.rest_m);\n    return s;\n}}\n",
+        f64::from(version % 50) / 50.0
+    )
+}
+
+#[test]
+fn a_saved_effect_is_drawn_soon_and_a_broken_one_leaves_the_last_good() {
+    let Some(mut play) = Play::start(&[]) else {
+        return;
+    };
+    let file = play.dir.path().join("scene/glow.wgsl");
+    std::fs::write(&file, effect(0)).unwrap();
+    let scene = good(1).replace(
+        "\tdots:build()\n",
+        "\tdots:build().effects = { stage.effect('glow.wgsl') }\n",
+    );
+    assert!(scene.contains("stage.effect"));
+    std::fs::write(play.scene(), &scene).unwrap();
+    play.wait_for(&hash(&scene));
+    play.wait_for("first frame submitted");
+    let mut from_save_ms = Vec::new();
+    for version in 1..=12 {
+        let text = effect(version);
+        save(version, &file, &text);
+        let saved_at_ms = now_unix_ms();
+        let shown = play.wait_for("first frame submitted");
+        assert!(
+            shown.contains(&hash(&text)),
+            "the effect that was saved: {shown}"
+        );
+        from_save_ms.push(field(&shown, "unix_ms=") - saved_at_ms);
+    }
+    from_save_ms.sort_by(f64::total_cmp);
+    eprintln!(
+        "from the save of an effect to its first frame: median {:.1} ms, worst {:.1} ms of 12",
+        from_save_ms[6], from_save_ms[11]
+    );
+    for (broken, place) in [
+        (effect(1).replace("s.rest_m", "s.rest"), "glow.wgsl:4: "),
+        (
+            effect(1).replace("return s;", "loop { s.opacity *= 0.5; }\n    return s;"),
+            "glow.wgsl:5: this loop takes more than 1024 turns",
+        ),
+    ] {
+        std::fs::write(&file, &broken).unwrap();
+        let line = play.wait_for("ERROR");
+        assert!(line.contains(place), "file and line: {line}");
+        let more = play.lines_that_follow();
+        assert!(
+            !more
+                .iter()
+                .any(|l| l.contains("ERROR") || l.contains("submitted")),
+            "one error, and the last good version stays: {more:?}"
+        );
+    }
+    let text = effect(30);
+    std::fs::write(&file, &text).unwrap();
+    let shown = play.wait_for("first frame submitted");
+    assert!(shown.contains(&hash(&text)), "mended: {shown}");
+}

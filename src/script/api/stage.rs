@@ -36,6 +36,13 @@ pub static SPLATS_OPTIONS: Record = record(
         )
         .sample("\"RDF\"")
         .or("what the format or the file says"),
+        item(
+            "args",
+            Kind::Data,
+            "For a built-in scene: what its script finds in `stage.args`",
+        )
+        .sample("{}")
+        .or("nothing"),
     ],
 )
 .samples(&["{ level = 0 }"]);
@@ -267,7 +274,11 @@ pub static STAGE: Namespace = Namespace {
         flag("heard_only", "Only a sound file is asked for: a scene with `ears` may leave out what is only seen"),
     ],
     functions: &[
-        function("splats", "Loads a file of splats, or an avatar.")
+        function(
+            "splats",
+            "Loads a file of splats, or an avatar; or, by `@name`, all that a built-in scene draws in its first \
+             picture.",
+        )
             .takes(&[
                 PATH.sample("\"statue.ply\""),
                 item("options", Kind::Record("splats_options"), "How to read it").or("as the file says"),
