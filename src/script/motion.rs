@@ -52,14 +52,23 @@ pub(super) fn table(lua: &Lua, quota: &Quota, track: mlua::Function) -> Result<T
             Value,
             Value,
         )| {
+            // Asked for at every step of every follower: names are spelled out here, not put together.
             let what = "motion.spring_step";
-            let spring = spring_of(&frequency, &damping, what)?;
-            let dt_s = args::within(&dt, &format!("{what}: dt"), "seconds", 0.0, SPRING_S_MAX)?;
+            let spring = spring_of(
+                &frequency,
+                &damping,
+                [
+                    "motion.spring_step: frequency",
+                    "motion.spring_step: damping",
+                ],
+            )?;
+            let dt_what = "motion.spring_step: dt";
+            let dt_s = args::within(&dt, dt_what, "seconds", 0.0, SPRING_S_MAX)?;
             let path = SpringPath {
                 spring,
-                from: Amount::of(&value, &format!("{what}: value"))?,
-                velocity: Amount::of(&velocity, &format!("{what}: velocity"))?,
-                to: Amount::of(&target, &format!("{what}: target"))?,
+                from: Amount::of(&value, "motion.spring_step: value")?,
+                velocity: Amount::of(&velocity, "motion.spring_step: velocity")?,
+                to: Amount::of(&target, "motion.spring_step: target")?,
             };
             Ok(path.checked(what)?.at(dt_s))
         },
@@ -158,14 +167,15 @@ impl Amount {
     }
 }
 
-fn spring_of(frequency: &Value, damping: &Value, what: &str) -> Result<Spring> {
+/// `names` are those of frequency and damping in messages.
+fn spring_of(frequency: &Value, damping: &Value, names: [&str; 2]) -> Result<Spring> {
     let frequency_hz = match frequency {
         Value::Nil => 1.0,
-        value => args::positive(value, &format!("{what}: frequency"), "Hz")?,
+        value => args::positive(value, names[0], "Hz")?,
     };
     let damping = match damping {
         Value::Nil => 1.0,
-        value => args::within(value, &format!("{what}: damping"), "ratio", 0.0, 100.0)?,
+        value => args::within(value, names[1], "ratio", 0.0, 100.0)?,
     };
     Ok(Spring {
         frequency_hz,
@@ -214,7 +224,7 @@ impl SpringPath {
             spring: spring_of(
                 &table.raw_get("frequency")?,
                 &table.raw_get("damping")?,
-                what,
+                ["motion.spring: frequency", "motion.spring: damping"],
             )?,
             from: fill(from),
             to: fill(to),

@@ -831,14 +831,17 @@ fn names_of(table: &Table) -> Result<BTreeSet<String>> {
 
 /// Binds every class, so that what does not fit the API's table shows before a script runs.
 fn classes(lua: &Lua) -> Result<()> {
-    splats::classes(lua)?;
-    body::classes(lua)?;
-    edits::classes(lua)?;
-    effects::classes(lua)?;
-    sheets::classes(lua)?;
-    probe::classes(lua)?;
-    sound::classes(lua)?;
-    motion::classes(lua)
+    let all = [
+        splats::classes,
+        body::classes,
+        edits::classes,
+        effects::classes,
+        sheets::classes,
+        probe::classes,
+        sound::classes,
+        motion::classes,
+    ];
+    api::classes(lua, &all)
 }
 
 /// Makes every table read-only and unknown names errors.

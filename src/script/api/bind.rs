@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 pub struct Surplus(usize);
 
 impl FromLuaMulti for Surplus {
+    #[inline(always)]
     fn from_lua_multi(values: MultiValue, _: &Lua) -> Result<Self> {
         Ok(Self(values.len()))
     }
@@ -32,6 +33,7 @@ pub trait Arguments: Sized {
 impl Arguments for MultiValue {
     type Given = MultiValue;
     const COUNT: Option<usize> = None;
+    #[inline(always)]
     fn split(given: MultiValue) -> (Self, usize) {
         (given, 0)
     }
@@ -40,6 +42,7 @@ impl Arguments for MultiValue {
 impl Arguments for () {
     type Given = Surplus;
     const COUNT: Option<usize> = Some(0);
+    #[inline(always)]
     fn split(given: Surplus) -> (Self, usize) {
         ((), given.0)
     }
@@ -48,6 +51,7 @@ impl Arguments for () {
 impl Arguments for Value {
     type Given = (Value, Surplus);
     const COUNT: Option<usize> = Some(1);
+    #[inline(always)]
     fn split((value, more): Self::Given) -> (Self, usize) {
         (value, more.0)
     }
@@ -58,6 +62,7 @@ macro_rules! arguments {
         impl Arguments for ($($kind,)+) {
             type Given = ($($kind,)+ Surplus);
             const COUNT: Option<usize> = Some($count);
+            #[inline(always)]
             fn split(($($name,)+ more): Self::Given) -> (Self, usize) {
                 (($($name,)+), more.0)
             }
@@ -184,6 +189,27 @@ fn whole_name(space: &str, name: &str) -> String {
         name.to_owned()
     } else {
         format!("{space}.{name}")
+    }
+}
+
+/// Classes that a VM has bound, by their names in the table.
+#[derive(Default)]
+struct BoundClasses(BTreeSet<&'static str>);
+
+/// Binds all classes, each by a function that makes a proxy of its types, and refuses a table with more.
+pub fn classes(lua: &Lua, all: &[fn(&Lua) -> Result<()>]) -> Result<()> {
+    lua.set_app_data(BoundClasses::default());
+    all.iter().try_for_each(|bind| bind(lua))?;
+    let bound = lua.remove_app_data::<BoundClasses>().unwrap_or_default();
+    match super::CLASSES
+        .iter()
+        .find(|class| !bound.0.contains(class.name))
+    {
+        Some(class) => Err(Error::runtime(format!(
+            "the class '{}' has an entry in the API's table and is not bound",
+            class.name
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -314,9 +340,14 @@ impl<'r, T: 'static> Binding<'r, T> {
         }
         let problem = self.problem.take();
         self.registry
-            .add_meta_field_with(MetaMethod::Type, move |_| match problem {
+            .add_meta_field_with(MetaMethod::Type, move |lua| match problem {
                 Some(problem) => Err(Error::runtime(problem)),
-                None => Ok(of.type_name),
+                None => {
+                    if let Some(mut bound) = lua.app_data_mut::<BoundClasses>() {
+                        bound.0.insert(of.name);
+                    }
+                    Ok(of.type_name)
+                }
             });
         // Reached only by names that are no field and no method.
         self.registry

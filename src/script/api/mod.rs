@@ -19,6 +19,8 @@
 //!   and the other files of `tests/it/api.rs` are there for it.
 //! - A method or a field of a class: an entry in `classes.rs`, and `class.method`, `class.get`, `class.set`
 //!   where the type is bound.
+//! - A class: an entry in `classes.rs` and its line in [`CLASSES`]; `UserData::register` of the type binds it
+//!   through a `Binding`, and `classes` in the type's file names the type.
 //! - A table with fields: a [`Record`] and a line in [`RECORDS`]; the code that reads it says
 //!   `args::only_keys(table, &api::RECORD, what)`.
 //! - A callback or a field of the scene's own table: an entry in `scene.rs`.
@@ -35,7 +37,7 @@ mod sound;
 mod stage;
 mod testing;
 
-pub(super) use bind::{Binding, Space, complete};
+pub(super) use bind::{Binding, Space, classes, complete};
 pub use classes::*;
 pub use globals::{GLOBALS, LOG, PARAM_OPTIONS, REMOVED};
 pub use motion::*;

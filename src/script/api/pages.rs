@@ -562,6 +562,9 @@ fn words(kind: &Kind) -> String {
     }
 }
 
+/// A column's head, and what it says of an item.
+type Column<'c> = (&'c str, &'c dyn Fn(&Item) -> String);
+
 /// A table of parameters or fields, with the columns that say something.
 fn rows(out: &mut String, head: &str, items: &[Item], is_class: bool) {
     if items.is_empty() {
@@ -572,7 +575,7 @@ fn rows(out: &mut String, head: &str, items: &[Item], is_class: bool) {
         (true, false) => String::new(),
         _ => item.default.unwrap_or("needed").to_owned(),
     };
-    let columns: [(&str, &dyn Fn(&Item) -> String); 6] = [
+    let columns: [Column<'_>; 6] = [
         (head, &|item| format!("`{}`", item.name)),
         ("is", &|item| words(&item.kind)),
         ("unit", &|item| item.unit.to_owned()),
