@@ -222,8 +222,8 @@ fn ply(count: usize) -> String {
 }
 
 /// As the log prints it.
-fn hash(text: &str) -> String {
-    splatstage::app::watch::ContentHash::of(text.as_bytes()).to_string()
+fn hash(content: impl AsRef<[u8]>) -> String {
+    splatstage::app::watch::ContentHash::of(content.as_ref()).to_string()
 }
 
 fn field(line: &str, name: &str) -> f64 {
@@ -240,18 +240,18 @@ fn now_unix_ms() -> f64 {
 }
 
 /// The ways in which editors save.
-fn save(way: u32, file: &Path, text: &str) {
+fn save(way: u32, file: &Path, content: impl AsRef<[u8]>) {
     match way % 3 {
-        0 => std::fs::write(file, text).unwrap(),
+        0 => std::fs::write(file, content).unwrap(),
         1 => {
             let fresh = file.with_extension("tmp");
-            std::fs::write(&fresh, text).unwrap();
+            std::fs::write(&fresh, content).unwrap();
             std::fs::rename(&fresh, file).unwrap();
         }
         _ => {
-            let backup = file.with_extension("luau~");
+            let backup = file.with_extension("saved~");
             std::fs::rename(file, &backup).unwrap();
-            std::fs::write(file, text).unwrap();
+            std::fs::write(file, content).unwrap();
             std::fs::remove_file(&backup).unwrap();
         }
     }
@@ -522,4 +522,59 @@ fn a_saved_effect_is_drawn_soon_and_a_broken_one_leaves_the_last_good() {
     std::fs::write(&file, &text).unwrap();
     let shown = play.wait_for("first frame submitted");
     assert!(shown.contains(&hash(&text)), "mended: {shown}");
+}
+
+#[test]
+#[ignore = "prints figures: cargo test --test it -- --ignored --nocapture reload::figures"]
+fn figures() {
+    const SAVES: u32 = 50;
+    let Some(mut play) = Play::start(&[]) else {
+        return;
+    };
+    let folder = play.dir.path().join("scene");
+    let bundle = crate::splattie::small_bundle;
+    std::fs::write(folder.join("glow.wgsl"), effect(0)).unwrap();
+    std::fs::write(folder.join("head.splattie"), bundle(0)).unwrap();
+    let scene = |version: u32| {
+        good(version).replace(
+            "\tdots:build()\n",
+            "\tdots:build().effects = { stage.effect('glow.wgsl') }\n\tstage.splats('head.splattie')\n",
+        )
+    };
+    std::fs::write(play.scene(), scene(0)).unwrap();
+    play.wait_for(&hash(scene(0)));
+    play.wait_for("first frame submitted");
+    type Content = Box<dyn Fn(u32) -> Vec<u8>>;
+    let kinds: [(&str, &str, Content); 3] = [
+        (
+            "script",
+            "scene.luau",
+            Box::new(move |v| scene(v).into_bytes()),
+        ),
+        ("shader", "glow.wgsl", Box::new(|v| effect(v).into_bytes())),
+        ("bundle", "head.splattie", Box::new(bundle)),
+    ];
+    let mut version = 0;
+    for (what, name, content) in kinds {
+        for (way, how) in ["write", "rename", "backup"].into_iter().enumerate() {
+            let mut times_ms = Vec::new();
+            for _ in 0..SAVES {
+                version += 1;
+                let content = content(version);
+                let file = folder.join(name);
+                save(way as u32, &file, &content);
+                let saved_at_ms = now_unix_ms();
+                // A version in between would be a half-written file.
+                let shown = play.wait_for("first frame submitted");
+                assert!(shown.contains(&hash(&content)), "{what} by {how}: {shown}");
+                times_ms.push(field(&shown, "unix_ms=") - saved_at_ms);
+            }
+            times_ms.sort_by(f64::total_cmp);
+            println!(
+                "{what} by {how}: median {:.1} ms, worst {:.1} ms of {SAVES}",
+                times_ms[SAVES as usize / 2],
+                times_ms[SAVES as usize - 1]
+            );
+        }
+    }
 }

@@ -146,6 +146,15 @@ fn made() -> Files {
 }
 
 /// [`made`] with one file replaced.
+/// A small bundle of which every version has other states.
+pub fn small_bundle(version: u32) -> Vec<u8> {
+    let states = json!({
+        "version": 1,
+        "states": { "idle": { "ghost": { "amplitude": 0.001 * f64::from(version) } } },
+    });
+    zipped(&made_with("states.json", text(&states)))
+}
+
 fn made_with(name: &str, bytes: impl Into<Vec<u8>>) -> Files {
     let mut files = made();
     files.insert(name.to_owned(), bytes.into());
