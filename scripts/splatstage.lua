@@ -150,6 +150,7 @@ function vector.dot(a, b) end
 ---@class SplatsOptions
 ---@field level? number Level of detail of a file that has several; 0 is the finest (whole, 0 to 64; default the finest)
 ---@field axes? string Which way the file's axes point, such as `RDF`, `y-up`, `z-up` (default what the format or the file says)
+---@field args? any For a built-in scene: what its script finds in `stage.args` (default nothing)
 
 ---Splats in columns: a buffer of f32, a list with an entry for each, or one value for all.
 ---@class GenerateOptions
@@ -433,7 +434,7 @@ function vector.dot(a, b) end
 local Handle = {}
 ---The bone of this name, or nil.
 ---@param name string One of `bones`
----@return Bone? bone It
+---@return Bone? bone To turn and move it
 function Handle:bone(name) end
 ---The value of a blendshape.
 ---@param name string One of `shapes`
@@ -643,7 +644,7 @@ function TestedScene:picture(t, options) end
 ---@field reduced_motion boolean The person asked for less motion
 ---@field heard_only boolean Only a sound file is asked for: a scene with `ears` may leave out what is only seen
 stage = {}
----Loads a file of splats, or an avatar. While loading only.
+---Loads a file of splats, or an avatar; or, by `@name`, all that a built-in scene draws in its first picture. While loading only.
 ---@param path string Relative to the scene's folder
 ---@param options? SplatsOptions How to read it (default as the file says)
 ---@return Handle handle What to draw, and where
