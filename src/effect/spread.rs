@@ -8,7 +8,7 @@
 //!
 //! It knows no splats but their centres and sizes, and no time.
 
-use glam::Vec3;
+use glam::{Mat3, Vec3};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
@@ -20,6 +20,12 @@ pub const CHUNK_ROWS: usize = 4096;
 /// A cell's side where none is given, in standard deviations of the usual splat along its longest
 /// axis: splats of a closed surface stand one or two apart.
 const CELL_SIGMAS: f32 = 3.0;
+/// How far from its centre a splat counts as there, standard deviations, and most places along a half axis.
+const REACH_SIGMAS: f32 = 1.3;
+const PLACES_MAX: i32 = 4;
+/// Places besides centres, a row on average, and in small sets.
+const FURTHER_PER_ROW: usize = 2;
+const FURTHER_ALWAYS: usize = 10_000;
 /// Splats that are asked for their size.
 const SIZED: usize = 4096;
 /// A row that is in no cell.
@@ -88,7 +94,7 @@ pub struct Spread {
     cell_m: f32,
     /// By row.
     cell_of: Vec<u32>,
-    /// Rows, cell by cell, and where each cell's begin.
+    /// Rows, cell by cell, and where each cell's begin. A large splat lies in several.
     rows: Vec<u32>,
     first: Vec<u32>,
     /// By cell: where it lies, the middle of its splats, and the way there as far as known.
@@ -103,27 +109,47 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Over splats with these centres; `size_m` is the longest standard deviation of a row, or none
-    /// where it takes no part. `cell_m` is chosen by the splats' size where it is not given.
+    /// Over splats with these centres; `axes_m` are the half axes of a row, one standard deviation long,
+    /// or none where it takes no part. `cell_m` is chosen by the splats' size where it is not given.
     #[must_use]
-    pub fn new(means: &[Vec3], size_m: impl Fn(usize) -> Option<f32>, cell_m: Option<f32>) -> Self {
-        let cell_m = cell_m.unwrap_or_else(|| usual_cell_m(means.len(), &size_m));
+    pub fn new(
+        means: &[Vec3],
+        axes_m: impl Fn(usize) -> Option<Mat3>,
+        cell_m: Option<f32>,
+    ) -> Self {
+        let cell_m = cell_m.unwrap_or_else(|| usual_cell_m(means.len(), &axes_m));
         let mut cells = HashMap::new();
         let mut keys = Vec::new();
         let mut counts: Vec<u32> = Vec::new();
+        let mut middles: Vec<Vec3> = Vec::new();
         let mut cell_of = vec![NOWHERE; means.len()];
+        // Cells of rows that lie in several, beyond the one of their centre.
+        let mut further: Vec<(u32, u32)> = Vec::new();
         for (row, mean) in means.iter().enumerate() {
-            if size_m(row).is_none() {
+            let Some(axes) = axes_m(row) else { continue };
+            let mut enter = |at: Vec3| {
+                let key = (at / cell_m).floor().as_ivec3().to_array();
+                let cell = *cells.entry(key).or_insert_with(|| {
+                    keys.push(key);
+                    counts.push(0);
+                    middles.push(Vec3::ZERO);
+                    keys.len() as u32 - 1
+                });
+                counts[cell as usize] += 1;
+                middles[cell as usize] += at;
+                cell
+            };
+            cell_of[row] = enter(*mean);
+            // With cells much smaller than splats this would be without an end.
+            if further.len() > FURTHER_PER_ROW * means.len() + FURTHER_ALWAYS {
                 continue;
             }
-            let key = (*mean / cell_m).floor().as_ivec3().to_array();
-            let cell = *cells.entry(key).or_insert_with(|| {
-                keys.push(key);
-                counts.push(0);
-                keys.len() as u32 - 1
-            });
-            counts[cell as usize] += 1;
-            cell_of[row] = cell;
+            for place in places(axes, cell_m) {
+                further.push((enter(*mean + place), row as u32));
+            }
+        }
+        for (middle, count) in middles.iter_mut().zip(&counts) {
+            *middle /= *count as f32;
         }
         let mut first = Vec::with_capacity(keys.len() + 1);
         let mut sum = 0;
@@ -134,12 +160,13 @@ impl Spread {
         first.push(sum);
         let mut next = first.clone();
         let mut rows = vec![0; sum as usize];
-        let mut middles = vec![Vec3::ZERO; keys.len()];
-        for (row, cell) in cell_of.iter().enumerate().filter(|(_, c)| **c != NOWHERE) {
-            let cell = *cell as usize;
-            rows[next[cell] as usize] = row as u32;
-            next[cell] += 1;
-            middles[cell] += means[row] / counts[cell] as f32;
+        let own = (0..).zip(&cell_of).filter(|(_, cell)| **cell != NOWHERE);
+        for (row, cell) in own
+            .map(|(row, cell)| (row, *cell))
+            .chain((further.iter()).map(|(cell, row)| (*row, *cell)))
+        {
+            rows[next[cell as usize] as usize] = row;
+            next[cell as usize] += 1;
         }
         Self {
             cell_m,
@@ -282,10 +309,51 @@ impl Spread {
     }
 }
 
+/// Where a splat lies besides its centre, from there: a large one is a piece of surface that a fire goes
+/// over, and must not be left behind because its middle is far from everything.
+fn places(axes_m: Mat3, cell_m: f32) -> Vec<Vec3> {
+    let counts = [axes_m.x_axis, axes_m.y_axis, axes_m.z_axis].map(|axis| {
+        let cells = axis.length() * REACH_SIGMAS / cell_m;
+        // Within a cell of the centre the wave finds it anyway.
+        if cells > 1.0 {
+            (cells.ceil() as i32).min(PLACES_MAX)
+        } else {
+            0
+        }
+    });
+    if counts == [0; 3] {
+        return Vec::new();
+    }
+    let share = |k: i32, count: i32| REACH_SIGMAS * k as f32 / count.max(1) as f32;
+    let [x, y, z] = counts;
+    let mut found = Vec::new();
+    for i in -x..=x {
+        for j in -y..=y {
+            for k in -z..=z {
+                let at = Vec3::new(share(i, x), share(j, y), share(k, z));
+                if (i, j, k) != (0, 0, 0) && at.length() <= REACH_SIGMAS * 1.01 {
+                    found.push(axes_m * at);
+                }
+            }
+        }
+    }
+    found
+}
+
 /// A side of cells that holds a closed surface together.
-fn usual_cell_m(rows: usize, size_m: &impl Fn(usize) -> Option<f32>) -> f32 {
+fn usual_cell_m(rows: usize, axes_m: &impl Fn(usize) -> Option<Mat3>) -> f32 {
     let step = (rows / SIZED).max(1);
-    let mut sizes: Vec<f32> = (0..rows).step_by(step).filter_map(size_m).collect();
+    let size_m = |axes: Mat3| {
+        axes.x_axis
+            .length()
+            .max(axes.y_axis.length())
+            .max(axes.z_axis.length())
+    };
+    let mut sizes: Vec<f32> = (0..rows)
+        .step_by(step)
+        .filter_map(axes_m)
+        .map(size_m)
+        .collect();
     sizes.sort_by(f32::total_cmp);
     let usual_m = sizes.get(sizes.len() / 2).copied().unwrap_or(1.0);
     (CELL_SIGMAS * usual_m).clamp(1e-4, 1e4)
@@ -313,7 +381,11 @@ mod tests {
     #[test]
     fn the_way_goes_along_the_surface_and_not_over_gaps() {
         let means = sheets();
-        let mut spread = Spread::new(&means, |_| Some(0.05), None);
+        let mut spread = Spread::new(
+            &means,
+            |_| Some(Mat3::from_diagonal(Vec3::splat(0.05))),
+            None,
+        );
         assert!((spread.cell_m() - 0.15).abs() < 1e-6);
         let start = spread
             .nearest(&means, Vec3::new(1.0, 0.0, 1.0))
@@ -340,10 +412,42 @@ mod tests {
     }
 
     #[test]
+    fn a_large_splat_burns_with_what_lies_on_it_and_carries_the_fire_on() {
+        // A board of one splat, 1 m long, with crumbs on both ends and nothing in between.
+        let mut means = vec![Vec3::ZERO];
+        for i in 0..12 {
+            means.push(Vec3::new(-1.0 - 0.02 * i as f32, 0.0, 0.0));
+            means.push(Vec3::new(1.0 + 0.02 * i as f32, 0.0, 0.0));
+        }
+        let axes = |row: usize| {
+            let size = if row == 0 {
+                Vec3::new(0.8, 0.05, 0.05)
+            } else {
+                Vec3::splat(0.06)
+            };
+            Some(Mat3::from_diagonal(size))
+        };
+        let mut spread = Spread::new(&means, axes, Some(0.3));
+        assert!(spread.begin(&means, 1, 0.0));
+        spread.reach(&means, 10.0);
+        let way = |row: usize| spread.arrivals().row(row);
+        assert!((way(0) - 1.0).abs() < 0.15, "{}", way(0));
+        assert!((way(2) - 2.0).abs() < 0.3, "{}", way(2));
+    }
+
+    #[test]
     fn small_steps_and_one_large_one_find_the_same() {
         let means = sheets();
-        let mut steps = Spread::new(&means, |_| Some(0.05), None);
-        let mut once = Spread::new(&means, |_| Some(0.05), None);
+        let mut steps = Spread::new(
+            &means,
+            |_| Some(Mat3::from_diagonal(Vec3::splat(0.05))),
+            None,
+        );
+        let mut once = Spread::new(
+            &means,
+            |_| Some(Mat3::from_diagonal(Vec3::splat(0.05))),
+            None,
+        );
         steps.begin(&means, 0, 0.0);
         once.begin(&means, 0, 0.0);
         for k in 1..=90 {
@@ -363,7 +467,11 @@ mod tests {
     #[test]
     fn a_second_touch_begins_with_the_way_of_the_first() {
         let means = sheets();
-        let mut spread = Spread::new(&means, |_| Some(0.05), None);
+        let mut spread = Spread::new(
+            &means,
+            |_| Some(Mat3::from_diagonal(Vec3::splat(0.05))),
+            None,
+        );
         spread.begin(&means, 0, 0.0);
         spread.reach(&means, 0.5);
         let far = spread
@@ -383,7 +491,11 @@ mod tests {
     fn what_did_not_change_is_shared_between_two_states() {
         let mut means = sheets();
         means.resize(3 * CHUNK_ROWS, Vec3::new(500.0, 0.0, 0.0));
-        let mut spread = Spread::new(&means, |row| (row < 4000).then_some(0.05), None);
+        let mut spread = Spread::new(
+            &means,
+            |row| (row < 4000).then_some(Mat3::from_diagonal(Vec3::splat(0.05))),
+            None,
+        );
         let before = spread.arrivals().clone();
         spread.begin(&means, 0, 0.0);
         spread.reach(&means, 0.3);

@@ -14,6 +14,7 @@ use crate::effect::spread::{Arrivals, CHUNK_ROWS};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::{Arc, Weak};
+use std::time::Instant;
 
 /// Lists of effects whose pipelines are kept.
 const KEPT: usize = 32;
@@ -21,7 +22,6 @@ const KEPT: usize = 32;
 /// Pipelines of the front end that depend on effects.
 pub struct ProjectPipelines {
     pub cull: wgpu::ComputePipeline,
-    pub compact: wgpu::ComputePipeline,
     pub project: wgpu::ComputePipeline,
 }
 
@@ -76,19 +76,18 @@ impl Effects {
         let index = match self.variants.iter().position(is_it) {
             Some(index) => index,
             None => {
-                let scope = (context.device).push_error_scope(wgpu::ErrorFilter::Validation);
-                let built = ProjectPipelines::new(
-                    &context.device,
-                    shaders,
-                    packing,
-                    residency,
-                    layouts,
-                    effects,
+                let begun = Instant::now();
+                let device = &context.device;
+                let module = project_module(device, shaders, packing, effects)?;
+                let pipelines = ProjectPipelines::new(device, &module, residency, layouts)?;
+                tracing::debug!(
+                    "pipelines for {} effects built in {:.1} ms",
+                    effects.len(),
+                    begun.elapsed().as_secs_f64() * 1e3
                 );
-                pipelines_built(scope)?;
                 let variant = Variant {
                     hashes: effects.iter().map(|e| e.effect.hash()).collect(),
-                    pipelines: built?,
+                    pipelines,
                     used_at: self.clock,
                 };
                 self.variants.push(variant);
@@ -174,64 +173,76 @@ impl Effects {
 }
 
 impl ProjectPipelines {
-    /// For draws with these effects, or with none.
+    /// Builds both at once: a driver takes its time over each.
     ///
     /// # Errors
-    /// A shader that does not validate.
+    /// The module does not fit its bindings.
     pub fn new(
         device: &wgpu::Device,
-        shaders: &ShaderSource,
-        packing: Packing,
+        module: &wgpu::ShaderModule,
         residency: &Residency,
         layouts: &Layouts,
-        effects: &[EffectUse],
     ) -> Result<Self, Error> {
-        let mut parts = Vec::new();
-        for name in [
-            "shared/types.wgsl",
-            "shared/quaternion.wgsl",
-            splat_shader(packing),
-            "shared/edit.wgsl",
-            "shared/footprint.wgsl",
-            "shared/tile_span.wgsl",
-            "shared/sh.wgsl",
-        ] {
-            parts.push(shaders.part(name)?);
-        }
-        if effects.is_empty() {
-            parts.push(shaders.part("shared/plain.wgsl")?);
-        } else {
-            parts.push(shaders.part("shared/effect.wgsl")?);
-            for (place, used) in effects.iter().enumerate() {
-                parts.push(Part {
-                    file: used.effect.file().to_owned(),
-                    text: Cow::Owned(used.effect.wgsl(place)),
-                    place: Some(place),
-                });
-            }
-            parts.push(Part {
-                file: "generated declarations".to_owned(),
-                text: Cow::Owned(calls(effects)),
-                place: None,
-            });
-            parts.push(shaders.part("shared/effected.wgsl")?);
-        }
-        parts.push(shaders.part("project.wgsl")?);
-        let module = module_of(device, "project", &parts)?;
-        let over_pages = |entry, own| {
-            compute(
-                device,
-                &module,
-                entry,
-                &[&layouts.uniforms, &residency.layout, own],
-            )
+        let build = |entry, own| {
+            // Errors belong to the thread that made them.
+            let scope = device.push_error_scope(wgpu::ErrorFilter::Validation);
+            let groups = [&layouts.uniforms, &residency.layout, own];
+            let pipeline = compute(device, module, entry, &groups);
+            pipelines_built(scope).map(|()| pipeline)
         };
+        let (cull, project) = rayon::join(
+            || build("cull", &layouts.cull),
+            || build("project", &layouts.project),
+        );
         Ok(Self {
-            cull: over_pages("cull", &layouts.cull),
-            compact: over_pages("compact", &layouts.compact),
-            project: over_pages("project", &layouts.project),
+            cull: cull?,
+            project: project?,
         })
     }
+}
+
+/// The module of culling and projection for draws with these effects, or with none.
+///
+/// # Errors
+/// A shader that does not validate.
+pub fn project_module(
+    device: &wgpu::Device,
+    shaders: &ShaderSource,
+    packing: Packing,
+    effects: &[EffectUse],
+) -> Result<wgpu::ShaderModule, Error> {
+    let mut parts = Vec::new();
+    for name in [
+        "shared/types.wgsl",
+        "shared/quaternion.wgsl",
+        splat_shader(packing),
+        "shared/edit.wgsl",
+        "shared/footprint.wgsl",
+        "shared/tile_span.wgsl",
+        "shared/sh.wgsl",
+    ] {
+        parts.push(shaders.part(name)?);
+    }
+    if effects.is_empty() {
+        parts.push(shaders.part("shared/plain.wgsl")?);
+    } else {
+        parts.push(shaders.part("shared/effect.wgsl")?);
+        for (place, used) in effects.iter().enumerate() {
+            parts.push(Part {
+                file: used.effect.file().to_owned(),
+                text: Cow::Owned(used.effect.wgsl(place)),
+                place: Some(place),
+            });
+        }
+        parts.push(Part {
+            file: "generated declarations".to_owned(),
+            text: Cow::Owned(calls(effects)),
+            place: None,
+        });
+        parts.push(shaders.part("shared/effected.wgsl")?);
+    }
+    parts.push(shaders.part("project.wgsl")?);
+    module_of(device, "project", &parts)
 }
 
 /// The function that runs effects one after the other.

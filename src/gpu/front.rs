@@ -5,7 +5,7 @@
 //! give equal records in an equal order whatever the adapter's timing.
 
 use super::deform::Deform;
-use super::effects::{Effects, ProjectPipelines};
+use super::effects::{Effects, ProjectPipelines, project_module};
 use super::layouts::{Kind, bind, compute, layout, words_buffer};
 use super::pick::{self, Pick};
 use super::residency::Residency;
@@ -75,6 +75,7 @@ pub struct Layouts {
 struct Pipelines {
     deform: wgpu::ComputePipeline,
     scan: wgpu::ComputePipeline,
+    compact: wgpu::ComputePipeline,
     pick: wgpu::ComputePipeline,
     /// Of draws without effects.
     plain: ProjectPipelines,
@@ -580,7 +581,7 @@ impl Front {
         encoder: &mut wgpu::CommandEncoder,
     ) -> Result<(), Error> {
         let mut pass = encoder.begin_compute_pass(&pass_named("project"));
-        pass.set_pipeline(&self.pipelines.plain.compact);
+        pass.set_pipeline(&self.pipelines.compact);
         pass.set_bind_group(2, &self.bindings.compact, &[]);
         self.each_page(
             context,
@@ -674,11 +675,18 @@ impl Pipelines {
         layouts: &Layouts,
         (deform, pick): (&Deform, &Pick),
     ) -> Result<Self, Error> {
+        let project = project_module(device, shaders, packing, &[])?;
         let scan = shaders.module(device, "scan", &["shared/types.wgsl", "scan.wgsl"])?;
         Ok(Self {
             deform: deform.pipeline(device, shaders, packing, residency)?,
             pick: pick.pipeline(device, shaders, &layouts.uniforms, &residency.layout)?,
-            plain: ProjectPipelines::new(device, shaders, packing, residency, layouts, &[])?,
+            compact: compute(
+                device,
+                &project,
+                "compact",
+                &[&layouts.uniforms, &residency.layout, &layouts.compact],
+            ),
+            plain: ProjectPipelines::new(device, &project, residency, layouts)?,
             scan: compute(
                 device,
                 &scan,

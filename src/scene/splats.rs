@@ -81,6 +81,13 @@ impl Splats {
             && self.sh_rest_of(index).iter().all(|c| c.is_finite())
     }
 
+    /// Half axes of row `index`, one standard deviation long, metres.
+    #[must_use]
+    pub fn axes_m(&self, index: usize) -> Mat3 {
+        let turn = Mat3::from_quat(self.rotations[index].normalize());
+        turn * Mat3::from_diagonal(self.log_scales[index].exp())
+    }
+
     /// How many rows are not drawable.
     #[must_use]
     pub fn count_non_finite(&self) -> usize {

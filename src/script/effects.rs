@@ -266,11 +266,11 @@ pub(super) fn spread(
     let splats = handle.cast.borrow().splats(handle.index).clone();
     let share = host.spreads.take(lua, splats.len(), what)?;
     let spread = host.budget.off_the_clock(|| {
-        let size_m = |row: usize| {
+        let axes_m = |row: usize| {
             let is_seen = splats.is_drawable(row) && splats.opacities[row] > 1.0 / 255.0;
-            is_seen.then(|| splats.log_scales[row].max_element().exp())
+            is_seen.then(|| splats.axes_m(row))
         };
-        Spread::new(&splats.means, size_m, cell_m)
+        Spread::new(&splats.means, axes_m, cell_m)
     });
     let mut cast = handle.cast.borrow_mut();
     if cast.spread_mut(handle.index).is_some() {

@@ -217,10 +217,12 @@ fn splats_options(options: &Value) -> Result<(Option<u32>, Option<String>)> {
     }
     let table = args::table(options, "stage.splats: options")?;
     args::only_keys(table, &api::SPLATS_OPTIONS, "stage.splats: options")?;
-    let args_given = table.raw_get::<Value>("args")?;
-    if !args_given.is_nil() {
-        let wanted = "nil for a file (a built-in scene takes args, a file level and axes)";
-        return args::refuse("stage.splats: args", wanted, &args_given);
+    let given = table.raw_get::<Value>("args")?;
+    if !given.is_nil() {
+        super::plain::to_json(&given, "stage.splats: args")?;
+        return Err(Error::runtime(
+            "stage.splats: args are for built-in scenes; a file takes level and axes",
+        ));
     }
     let level = match table.raw_get::<Value>("level")? {
         Value::Nil => None,

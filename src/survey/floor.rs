@@ -285,6 +285,16 @@ impl Floor {
         self.spots.len() as f32 * self.cell_m * self.cell_m
     }
 
+    /// How far it reaches along x and z, metres.
+    #[must_use]
+    pub fn size_m(&self) -> glam::Vec2 {
+        let columns = || self.spots.iter().map(|spot| spot.column);
+        match (columns().reduce(IVec2::min), columns().reduce(IVec2::max)) {
+            (Some(low), Some(high)) => (high - low + 1).as_vec2() * self.cell_m,
+            _ => glam::Vec2::ZERO,
+        }
+    }
+
     fn range(&self, column: IVec2) -> Option<std::ops::Range<u32>> {
         let inside = column.min_element() >= 0 && column.x < self.size.x && column.y < self.size.y;
         inside.then(|| {

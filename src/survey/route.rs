@@ -60,10 +60,11 @@ pub enum Trouble {
     NoWay(String, String, String),
     /// Nothing long enough was found.
     #[error(
-        "no way of {LENGTH_M_MIN} m with {0} m to each side was found: try a smaller --clearance, or \
-         say where to go with --from and --to"
+        "no way of {LENGTH_M_MIN} m with {0} m to each side was found on a floor of {1}: try a smaller \
+         --clearance, say where to go with --from and --to, or, where a unit of the scan is no metre, how \
+         many metres it is with --scale"
     )]
-    TooShort(String),
+    TooShort(String, String),
 }
 
 /// Costs and steps back from one or more starts.
@@ -229,10 +230,9 @@ pub fn find(
             break;
         }
     }
-    let too_short = || Trouble::TooShort(format!("{clearance_m:.2}"));
-    let (least, curve, points) = best.ok_or_else(too_short)?;
+    let (least, curve, points) = best.ok_or_else(|| too_short(floor, clearance_m))?;
     if curve.length() < LENGTH_M_MIN {
-        return Err(too_short());
+        return Err(too_short(floor, clearance_m));
     }
     let mut entered: Vec<u32> = Vec::new();
     for place in places(&curve, 0.1) {
@@ -249,6 +249,12 @@ pub fn find(
         points: points.iter().map(|p| p.as_vec3()).collect(),
         rooms: entered,
     })
+}
+
+fn too_short(floor: &Floor, clearance_m: f32) -> Trouble {
+    let size = floor.size_m();
+    let size = format!("{:.1} by {:.1} m", size.x, size.y);
+    Trouble::TooShort(format!("{clearance_m:.2}"), size)
 }
 
 fn through(planner: &Planner<'_>, given: &[Vec3], clearance_m: f32) -> Result<Vec<u32>, Trouble> {
@@ -278,16 +284,37 @@ fn longest(
     start: Option<Vec3>,
     clearance_m: f32,
 ) -> Result<Vec<u32>, Trouble> {
-    let trouble = || Trouble::TooShort(format!("{clearance_m:.2}"));
+    let trouble = || too_short(planner.floor, clearance_m);
     let spots = planner.floor.spots();
-    let mut ends: Vec<u32> = rooms.rooms.iter().map(|r| r.middle).collect();
-    if ends.len() < 3 {
-        ends = (0..spots.len() as u32).collect();
-        let roomiest = spots.iter().map(|s| s.room_m).fold(0.0, f32::max);
-        let least = (0.4 * roomiest).clamp(planner.clearance_m, 1.5);
-        ends.retain(|i| spots[*i as usize].room_m >= least);
+    let roomiest = spots.iter().map(|s| s.room_m).fold(0.0, f32::max);
+    let least = (0.4 * roomiest).clamp(planner.clearance_m, 1.5);
+    let middles: Vec<u32> = rooms.rooms.iter().map(|r| r.middle).collect();
+    let roomy = (0..spots.len() as u32).filter(|i| spots[*i as usize].room_m >= least);
+    // Where doors are too tight for a way from room to room, one within the largest is better than none.
+    let mut longest: Option<(f64, Vec<u32>)> = None;
+    for mut ends in [middles, roomy.collect()] {
+        ends.retain(|i| planner.is_open(*i));
+        let few = longest.is_none() && ends.len() < 3;
+        if few {
+            continue;
+        }
+        if let Some(way) = furthest_apart(planner, &ends, start) {
+            let places = way.iter().map(|i| planner.floor.place(*i).as_dvec3());
+            let places: Vec<DVec3> = places.collect();
+            let length_m: f64 = places.windows(2).map(|w| w[0].distance(w[1])).sum();
+            if longest.as_ref().is_none_or(|(known, _)| length_m > *known) {
+                longest = Some((length_m, way));
+            }
+        }
+        if longest.as_ref().is_some_and(|(m, _)| *m >= LENGTH_M_MIN) {
+            break;
+        }
     }
-    ends.retain(|i| planner.is_open(*i));
+    longest.map(|(_, way)| way).ok_or_else(trouble)
+}
+
+/// The way between those of `ends` that are furthest apart; from `start`, where it is given.
+fn furthest_apart(planner: &Planner<'_>, ends: &[u32], start: Option<Vec3>) -> Option<Vec<u32>> {
     let furthest = |reached: &Reached| {
         let cost = |i: &u32| reached.cost[*i as usize];
         let there = ends.iter().copied().filter(|i| cost(i).is_finite());
@@ -296,13 +323,12 @@ fn longest(
     let mut first = match start {
         Some(p) => planner.snap(p),
         None => ends.first().copied(),
-    }
-    .ok_or_else(trouble)?;
+    }?;
     if start.is_none() {
         // The widest room may be cut off from the rest: of all starts the one that reaches most.
-        let mut seen = vec![false; spots.len()];
+        let mut seen = vec![false; planner.floor.spots().len()];
         let mut most = 0;
-        for end in &ends {
+        for end in ends {
             if seen[*end as usize] {
                 continue;
             }
@@ -318,11 +344,11 @@ fn longest(
                 (most, first) = (count, *end);
             }
         }
-        first = furthest(&planner.reach(first)).ok_or_else(trouble)?;
+        first = furthest(&planner.reach(first))?;
     }
     let reached = planner.reach(first);
-    let last = furthest(&reached).ok_or_else(trouble)?;
-    Ok(Planner::back(&reached, last))
+    let last = furthest(&reached)?;
+    Some(Planner::back(&reached, last))
 }
 
 /// Places along a curve, `every_m` metres apart, both ends with them.

@@ -44,6 +44,7 @@ fn load(files: &[(&str, &str)], args: Json) -> Script {
 
 fn frame(scene: &str, args: Json, t_s: f64) -> Frame {
     let mut script = load(&[("scene.luau", scene)], args);
+    script.advance_to(t_s, &Default::default()).expect("steps");
     script.frame(t_s).expect("a picture")
 }
 
@@ -87,6 +88,8 @@ fn assert_twins(name: &str, frame: &Frame) {
 fn burning_equals_the_twin() {
     for t_s in [2.0, 4.5] {
         let frame = frame(BURN, json!({ "at": 0.2, "density": 0.2 }), t_s);
+        let values = &frame.draws[0].effects[0].values;
+        assert!(values[0] > 0.2, "{t_s}: the fire has come {} m", values[0]);
         assert_twins(&format!("burn-{t_s}"), &frame);
     }
 }
@@ -212,7 +215,11 @@ fn what_is_gone_is_neither_counted_nor_hit_and_its_arrivals_reach_every_page() {
                 if splat.spread_m <= u.front { s.opacity = 0.0; } return s; }";
     let burn = effect(text);
     let splats = ball(20_000);
-    let mut spread = Spread::new(&splats.means, |_| Some(0.04), None);
+    let mut spread = Spread::new(
+        &splats.means,
+        |_| Some(glam::Mat3::from_diagonal(Vec3::splat(0.04))),
+        None,
+    );
     let top = spread.nearest(&splats.means, Vec3::Z).expect("there");
     spread.begin(&splats.means, top, 0.0);
     let Some(context) = given::gpu() else { return };
@@ -600,12 +607,8 @@ fn a_real_statue_burns_from_the_touch_to_the_last_splat_that_hangs_together() {
     let loaded = splatstage::formats::load(&path, &options, &|_| {}).expect("loads");
     let splats = Arc::new(loaded.splats);
     let bounds = splats.percentile_bounds(0.02).expect("has splats");
-    let size_m = |row: usize| {
-        splats
-            .is_drawable(row)
-            .then(|| splats.log_scales[row].max_element().exp())
-    };
-    let mut spread = Spread::new(&splats.means, size_m, None);
+    let axes_m = |row: usize| splats.is_drawable(row).then(|| splats.axes_m(row));
+    let mut spread = Spread::new(&splats.means, axes_m, None);
     let start = spread
         .nearest(&splats.means, bounds.centre())
         .expect("there");
