@@ -199,10 +199,10 @@ fn scene_options(options: &Value) -> Result<serde_json::Value> {
     let table = args::table(options, "stage.splats: options")?;
     args::only_keys(table, &api::SPLATS_OPTIONS, "stage.splats: options")?;
     for name in ["level", "axes"] {
-        if !table.raw_get::<Value>(name)?.is_nil() {
-            return Err(Error::runtime(format!(
-                "stage.splats: {name} is for files; a built-in scene takes args"
-            )));
+        let value = table.raw_get::<Value>(name)?;
+        if !value.is_nil() {
+            let wanted = "nil for a built-in scene (it takes args)";
+            return args::refuse(&format!("stage.splats: {name}"), wanted, &value);
         }
     }
     match table.raw_get::<Value>("args")? {
