@@ -323,7 +323,9 @@ fn plumb(facets: &[Facet], axis: Vec3) -> Option<Vec3> {
         found = (found + u * x + v * y).normalize();
     }
     let off_deg = found.angle_between(axis).to_degrees();
-    (SLOPE_DEG[0]..SLOPE_DEG[1]).contains(&off_deg).then_some(found)
+    (SLOPE_DEG[0]..SLOPE_DEG[1])
+        .contains(&off_deg)
+        .then_some(found)
 }
 
 /// The normal of the plane through the strongest layer across `axis`.
