@@ -90,10 +90,12 @@ impl Midi {
     #[must_use]
     pub fn of_user() -> Self {
         let file = paths::config_folder().map(|folder| folder.join("midi.json"));
-        Self {
+        let mut midi = Self {
             is_there: true,
             ..Self::without_devices(file.as_deref())
-        }
+        };
+        midi.look();
+        midi
     }
 
     /// Hears only what [`Midi::hear`] is handed; what is taught is kept in `file`.
@@ -105,7 +107,7 @@ impl Midi {
             refused: BTreeSet::new(),
             said,
             moves,
-            look_at: Instant::now(),
+            look_at: Instant::now() + LOOK_EVERY,
             is_there: false,
             learning: None,
             taught: file.map(read).unwrap_or_default(),
