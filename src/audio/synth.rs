@@ -403,9 +403,6 @@ fn white(seed: u64, n: i64) -> f64 {
 #[derive(Clone, Debug)]
 pub(super) struct NoiseLane {
     seed: u64,
-    /// The pair of samples that was hashed last, and its hash.
-    pair: i64,
-    hash: u64,
     pink: [f64; 6],
     /// The white sample before, which comes in late.
     late: f64,
@@ -435,8 +432,6 @@ impl NoiseLane {
     fn new(seed: u64) -> Self {
         Self {
             seed,
-            pair: i64::MIN,
-            hash: 0,
             pink: [0.0; 6],
             late: 0.0,
             before: 0.0,
@@ -473,7 +468,7 @@ impl NoiseLane {
                 // Power of y = keep y + x is 1 / (1 - keep^2).
                 let level = NOISE_RMS * (1.0 - keep * keep).sqrt();
                 for (n, sample) in numbered {
-                    self.brown = keep * self.brown + self.even(n);
+                    self.brown = keep * self.brown + white(self.seed, n);
                     sample[lane] = level * self.brown;
                 }
             }
@@ -487,19 +482,8 @@ impl NoiseLane {
         }
     }
 
-    /// White noise of root mean square 1 to be filtered: evenly spread, since whatever sums up many samples
-    /// comes out as a bell curve, and of one hash for two samples.
-    fn even(&mut self, n: i64) -> f64 {
-        if n >> 1 != self.pair {
-            self.pair = n >> 1;
-            self.hash = mix(self.seed ^ self.pair.cast_unsigned());
-        }
-        let half = (self.hash >> (32 * (n & 1))) as i32;
-        f64::from(half) * (3_f64.sqrt() / 2_147_483_648.0)
-    }
-
     fn pink(&mut self, n: i64) -> f64 {
-        let white = self.even(n);
+        let white = white(self.seed, n);
         for ((value, pole), gain) in self.pink.iter_mut().zip(PINK_POLES).zip(PINK_GAINS) {
             *value = pole * *value + gain * white;
         }

@@ -374,14 +374,13 @@ fn unknown(of: &'static Class, key: &Value) -> Error {
     } else {
         "a"
     };
-    let hint = match known.contains(&name.as_str()) {
-        true => String::new(),
-        false => args::suggestion(&name, &known),
-    };
-    Error::runtime(format!(
-        "{article} {} has no field {name}, or it cannot be set{hint}",
-        of.type_name
-    ))
+    let kind = of.type_name;
+    Error::runtime(if known.contains(&name.as_str()) {
+        format!("'{name}' of {article} {kind} cannot be set")
+    } else {
+        let hint = args::suggestion(&name, &known);
+        format!("{article} {kind} has no field '{name}'{hint}")
+    })
 }
 
 /// Refuses a VM whose globals are not `luaus_own` and those of the table.

@@ -576,7 +576,7 @@ fn every_field_that_is_set_is_checked() {
                 all.push(case("1", parts));
             }
         }
-        let parts = vec![class.type_name.to_owned(), "has no field nmae".to_owned()];
+        let parts = vec![class.type_name.to_owned(), "has no field 'nmae'".to_owned()];
         for call in [setter(class, "nmae", "1"), format!("{}.nmae", class.name)] {
             all.push(Case {
                 name: call.clone(),
