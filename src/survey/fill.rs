@@ -23,7 +23,10 @@ const SAMPLES_MAX: u64 = 8_192;
 /// So does one that is a cloud to finer cells: that many samples along its shortest axis.
 const CLOUD: u32 = 12;
 /// Most pieces of splats that are kept at once (16 bytes each): beyond it cells are made larger.
-pub(super) const PIECES_MAX: u64 = 48 << 20;
+const PIECES_MAX: u64 = 48 << 20;
+/// Most samples of one level: some twenty seconds of two cores. A scan in a unit ten times too small has more,
+/// and gets larger cells.
+const ALL_SAMPLES_MAX: u64 = 2_000_000_000;
 /// Splats more transparent than this are not drawn, so they fill nothing.
 const OPACITY_MIN: f32 = 1.0 / 255.0;
 /// Rows that a thread takes at once.
@@ -162,6 +165,7 @@ impl<'a> Rows<'a> {
                     };
                     if fits(&counts) {
                         part.here.push(*row);
+                        part.samples += counts.iter().map(|n| u64::from(*n)).product::<u64>();
                         part.pieces += u64::from(pieces_of(&counts).iter().product::<u32>());
                     } else {
                         part.larger.push(*row);
@@ -175,6 +179,7 @@ impl<'a> Rows<'a> {
             whole.here.extend(part.here);
             whole.larger.extend(part.larger);
             whole.pieces += part.pieces;
+            whole.samples += part.samples;
         }
         whole
     }
@@ -186,6 +191,14 @@ pub(super) struct Split {
     pub here: Vec<u32>,
     pub larger: Vec<u32>,
     pub pieces: u64,
+    pub samples: u64,
+}
+
+impl Split {
+    /// Whether a level of these splats would take too long or hold too much.
+    pub(super) fn is_too_much(&self) -> bool {
+        self.pieces > PIECES_MAX || self.samples > ALL_SAMPLES_MAX
+    }
 }
 
 /// Whether a splat of so many samples is small enough for a level.

@@ -354,7 +354,7 @@ impl Voxels {
         }
         let all: Vec<u32> = (0..rows.len() as u32).collect();
         let mut split = rows.split(&all, cell_m);
-        while split.pieces > fill::PIECES_MAX && cell_m < 1e4 {
+        while split.is_too_much() && cell_m < 1e4 {
             cell_m *= 2.0;
             split = rows.split(&all, cell_m);
         }
@@ -363,7 +363,7 @@ impl Voxels {
         while !split.larger.is_empty() && levels.len() < LEVELS_MAX {
             cell_m *= COARSER;
             split = rows.split(&split.larger, cell_m);
-            if split.pieces > fill::PIECES_MAX {
+            if split.is_too_much() {
                 // Millions of huge splats are no scan.
                 break;
             }
