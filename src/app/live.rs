@@ -252,13 +252,10 @@ impl Live {
         let told = events.iter().try_for_each(|event| session.event(event));
         let mut outcome = session.frame(t_s, devices.input());
         let mut failed: Vec<script::Error> = told.err().into_iter().collect();
+        let suspended = session.script().map_or(&[][..], |s| s.suspended());
         if let Err(error) = &outcome
-            && session
-                .script()
-                .is_some_and(|script| !script.suspended().contains(&"frame"))
-            && session
-                .script()
-                .is_some_and(|script| script.suspended().contains(&"step"))
+            && suspended.contains(&"step")
+            && !suspended.contains(&"frame")
         {
             // `step` is not called again; what it has left can still be seen.
             failed.push(error.clone());
@@ -573,6 +570,10 @@ impl Live {
         self.fault = None;
         self.is_halted = false;
         self.is_mute = false;
+        if self.clock.loop_s.is_some() {
+            // The new version may be of another length, or of none.
+            self.clock.loop_s = self.seekable_s().filter(|duration_s| *duration_s > 0.0);
+        }
         self.version = Some(version.clone());
         self.fresh = Some(version);
     }
