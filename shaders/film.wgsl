@@ -23,6 +23,8 @@ const SAME_SHARE: f32 = 0.05;
 const STILL_PX: f32 = 0.02;
 // Sampled by cubics below this, where a smear does not hide the softness of bilinear taps, px.
 const CUBIC_BELOW_PX: f32 = 4.0;
+// Fewest taps of a pixel that moves; as in src/film.rs.
+const TAPS_MIN: f32 = 10.0;
 // Taps that a disc out of focus needs, per square px of its box.
 const TAPS_PER_DISC_PX2: f32 = 0.6;
 
@@ -130,8 +132,8 @@ fn film_taps(@builtin(global_invocation_id) id: vec3<u32>) {
         * max(abs(around.x - film.focus_w), abs(around.y - film.focus_w));
     var taps = 1u;
     if max(smear, blur) > STILL_PX {
-        let wanted = max(ceil(smear) + 1.0, TAPS_PER_DISC_PX2 * blur * blur);
-        taps = u32(clamp(wanted, f32(film.taps_min), f32(film.taps_max)));
+        let wanted = max(ceil(smear * film.taps_per_px) + 1.0, TAPS_PER_DISC_PX2 * blur * blur);
+        taps = u32(clamp(wanted, TAPS_MIN, f32(film.taps_max)));
     }
     let step_max = max(length(middle.step_px_m), max(length(first.step_px_m), length(last.step_px_m)))
         + 0.5 * film.aperture_m * film.focal_px;
@@ -169,13 +171,35 @@ fn film_taps(@builtin(global_invocation_id) id: vec3<u32>) {
         let place_1 = far_1 + w * step_1 + w_1 * middle.step_px_m;
         let place_2 = far_2 + w * step_2 + w_1 * step_1;
         let place_3 = w_1 * step_2;
+        let is_root = film.split_reach_px == 0u;
+        if is_root && !has_lens && !is_cubic {
+            // As below, without all that costs.
+            let at_0 = place_0 * texel;
+            let at_1 = place_1 * texel;
+            let at_2 = place_2 * texel;
+            let at_3 = place_3 * texel;
+            var u = inside * slot - 1.0;
+            for (var i = 0u; i < taps; i++) {
+                let place = at_0 + u * (at_1 + u * (at_2 + u * at_3));
+                let root = textureSampleLevel(front_in, linear, place, 0.0).rgb;
+                light += root * root;
+                u += slot;
+            }
+            textureStore(light_out, id.xy, vec4<f32>(light / f32(taps), 1.0));
+            return;
+        }
         for (var i = 0u; i < taps; i++) {
             let u = (f32(i) + inside) * slot - 1.0;
             var place = place_0 + u * (place_1 + u * (place_2 + u * place_3));
             if has_lens {
                 place += (w + u * w_1 - film.focus_w) * film.focal_px * film.lens_m[i].xy;
             }
-            light += decode_quickly(sampled(front_in, place, texel, is_cubic).rgb);
+            let shown = sampled(front_in, place, texel, is_cubic).rgb;
+            if is_root {
+                light += shown * shown;
+            } else {
+                light += decode_quickly(shown);
+            }
         }
         textureStore(light_out, id.xy, vec4<f32>(light / f32(taps), 1.0));
         return;

@@ -25,6 +25,7 @@ fn film_resolve(@builtin(global_invocation_id) id: vec3<u32>) {
         Layer(back.rgb, back.a, textureLoad(back_depth_in, at, 0).r),
         edge,
         film.background.rgb,
+        film.split_reach_px == 0u,
     );
     textureStore(front_out, id.xy, layers.front);
     textureStore(back_out, id.xy, layers.back);

@@ -1,5 +1,10 @@
 // Stage "film layers", by compute: raster_tiles.wgsl with two layers. Splats nearer than the split of
 // a pixel go to the front, the others to the back as if nothing stood before them.
+//
+// A list that does not fill its tile within LIST_FIRST splats is cut into segments: `film_tiles` leaves
+// what it has and asks for places, `film_segments` blends all segments side by side, each as if nothing
+// stood before it, and `film_merge` puts them one behind the other: blending is associative. Else the
+// few tiles down which a street runs would take longer than the rest of the picture.
 // CPU twin: src/reference/film.rs. Joined with: shared/types, shared/film, shared/film_layers.
 
 @group(0) @binding(0) var<uniform> view: View;
@@ -15,6 +20,49 @@
 @group(2) @binding(2) var front_out: texture_storage_2d<rgba16float, write>;
 @group(2) @binding(3) var back_out: texture_storage_2d<rgba16float, write>;
 @group(2) @binding(4) var depths_out: texture_storage_2d<r32uint, write>;
+// As `film_tiles` writes them, and as the others read them.
+@group(2) @binding(5) var<storage, read_write> claims: Claims;
+@group(2) @binding(6) var<storage, read_write> segments_out: array<Segment>;
+@group(2) @binding(7) var<storage, read_write> parts_out: array<Part>;
+@group(2) @binding(8) var<storage, read> segments_in: array<Segment>;
+@group(2) @binding(9) var<storage, read> parts_in: array<Part>;
+
+// Splats of a list before it is cut, and of a segment. Mirrored in src/gpu/film.rs.
+const LIST_FIRST: u32 = 4096u;
+const SEGMENT: u32 = 4096u;
+
+// How many segments there are: what `film_segments` and `film_merge` are dispatched over.
+struct Claims {
+    segments: atomic<u32>,
+    down: u32,
+    deep: u32,
+    // Places of `parts` that are taken.
+    parts: atomic<u32>,
+}
+
+struct Segment {
+    tile: u32,
+    // Place of what `film_tiles` left; the segments' own follow.
+    first_part: u32,
+    // Number of this segment, and of all of its tile.
+    number: u32,
+    count: u32,
+}
+
+// What a pixel got out of a stretch of its list: colours and what they leave open, sums of weights over
+// depth. Pixels of a tile lie one after the other.
+struct Part {
+    front: vec4<f32>,
+    back: vec4<f32>,
+    depth_sums: vec2<f32>,
+    flags: u32,
+    unused: u32,
+}
+
+const IS_DONE: u32 = 1u;
+const IS_FULL: u32 = 2u;
+const IS_BEHIND: u32 = 4u;
+const NO_PART: u32 = 0xffffffffu;
 
 const BATCH: u32 = 256u;
 
@@ -28,30 +76,42 @@ var<workgroup> hits: array<atomic<u32>, 64>;
 var<workgroup> gaps: array<atomic<u32>, 8>;
 var<workgroup> finished: atomic<u32>;
 var<workgroup> finished_total: u32;
+var<workgroup> claimed: u32;
 
-@compute @workgroup_size(16, 16)
-fn film_tiles(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let tile = group.y * view.tile_count.x + group.x;
-    let pixel = group.xy * TILE_PX + block_pixel(lane);
-    let tile_px = vec2<f32>(group.xy * TILE_PX);
-    let block = lane / 32u;
-    let centre = vec2<f32>(pixel) + 0.5;
-    let first = tile_ranges[tile * 2u];
-    let end = tile_ranges[tile * 2u + 1u];
+// What a thread knows of its pixel.
+var<private> centre: vec2<f32>;
+var<private> split_m: f32;
+var<private> is_split: bool;
+// The layer that is being filled, and the front once the back is.
+var<private> layer: Layer;
+var<private> front: Layer;
+var<private> transmittance: f32;
+var<private> in_front: bool;
+// The front is full; what follows up to the split is not seen.
+var<private> full: bool;
+var<private> done: bool;
+
+// Nothing seen yet.
+fn begin_pixel(tile: u32, lane: u32) -> vec2<u32> {
+    let pixel = vec2<u32>(tile % view.tile_count.x, tile / view.tile_count.x) * TILE_PX + block_pixel(lane);
+    centre = vec2<f32>(pixel) + 0.5;
     let edge = textureLoad(split_in, vec2<i32>(pixel / 2u), 0).rg;
-    let is_split = edge.x > 0.0;
-    let split_m = select(3e38, 2.0 / (edge.x + edge.y), is_split);
+    is_split = edge.x > 0.0;
+    split_m = select(3e38, 2.0 / (edge.x + edge.y), is_split);
+    layer = Layer(vec3<f32>(0.0), 0.0, 0.0);
+    front = layer;
+    transmittance = 1.0;
+    in_front = true;
+    full = false;
+    done = !all(centre < view.size_px);
+    return pixel;
+}
 
-    var layer = Layer(vec3<f32>(0.0), 0.0, 0.0);
-    var front = layer;
-    var transmittance = 1.0;
-    var in_front = true;
-    // The front is full; what follows up to the split is not seen.
-    var full = false;
-    var done = !all(centre < view.size_px);
+// Blends entries `begin` up to `end` of the lists, nearest first; ends early when all pixels are done.
+fn blend(tile: u32, lane: u32, begin: u32, end: u32) {
+    let tile_px = vec2<f32>(vec2<u32>(tile % view.tile_count.x, tile / view.tile_count.x) * TILE_PX);
+    let block = lane / 32u;
+    workgroupBarrier();
     if lane == 0u {
         atomicStore(&finished, 0u);
     }
@@ -65,16 +125,16 @@ fn film_tiles(
     var ahead_form = vec3<f32>(0.0);
     var ahead_colour = vec3<f32>(0.0);
     var ahead_record = 0u;
-    if first + lane < end {
-        let record = pair_values[first + lane];
+    if begin + lane < end {
+        let record = pair_values[begin + lane];
         ahead_shape = record_shape[record];
         ahead_form = record_form[record].xyz;
         ahead_colour = record_colour[record].xyz;
     }
-    if first + BATCH + lane < end {
-        ahead_record = pair_values[first + BATCH + lane];
+    if begin + BATCH + lane < end {
+        ahead_record = pair_values[begin + BATCH + lane];
     }
-    for (var start = first; start < end; start += BATCH) {
+    for (var start = begin; start < end; start += BATCH) {
         workgroupBarrier();
         if lane < 64u {
             atomicStore(&hits[lane], 0u);
@@ -169,16 +229,133 @@ fn film_tiles(
             transmittance = next;
         }
     }
-    if all(centre < view.size_px) {
-        layer.cover = 1.0 - transmittance;
-        var back = layer;
-        if in_front {
-            front = layer;
-            back = Layer(vec3<f32>(0.0), 0.0, 0.0);
-        }
-        let layers = finish_layers(front, back, edge, film.background.rgb);
-        textureStore(front_out, pixel, layers.front);
-        textureStore(back_out, pixel, layers.back);
-        textureStore(depths_out, pixel, vec4<u32>(layers.depths, 0u, 0u, 0u));
+}
+
+// What a pixel got; where the back has not begun, all is front.
+fn own_part() -> Part {
+    let open = Part(vec4<f32>(0.0, 0.0, 0.0, 1.0), vec4<f32>(0.0, 0.0, 0.0, 1.0), vec2<f32>(0.0), 0u, 0u);
+    var part = open;
+    let flags = select(0u, IS_DONE, done) | select(0u, IS_FULL, full) | select(IS_BEHIND, 0u, in_front);
+    part.flags = flags;
+    let filled = vec4<f32>(layer.colour, transmittance);
+    if in_front {
+        part.front = filled;
+        part.depth_sums.x = layer.depth_sum;
+    } else {
+        part.front = vec4<f32>(front.colour, 1.0 - front.cover);
+        part.back = filled;
+        part.depth_sums = vec2<f32>(front.depth_sum, layer.depth_sum);
     }
+    return part;
+}
+
+fn write_layers(pixel: vec2<u32>, part: Part) {
+    if any(centre >= view.size_px) {
+        return;
+    }
+    let edge = textureLoad(split_in, vec2<i32>(pixel / 2u), 0).rg;
+    let layers = finish_layers(
+        Layer(part.front.rgb, 1.0 - part.front.a, part.depth_sums.x),
+        Layer(part.back.rgb, 1.0 - part.back.a, part.depth_sums.y),
+        edge,
+        film.background.rgb,
+        film.split_reach_px == 0u,
+    );
+    textureStore(front_out, pixel, layers.front);
+    textureStore(back_out, pixel, layers.back);
+    textureStore(depths_out, pixel, vec4<u32>(layers.depths, 0u, 0u, 0u));
+}
+
+// Takes places for the rest of a tile's list; NO_PART where there are none left.
+fn claim(tile: u32, rest: u32) -> u32 {
+    let count = (rest + SEGMENT - 1u) / SEGMENT;
+    let most = min(arrayLength(&segments_out), arrayLength(&parts_out) / 256u);
+    var taken = atomicLoad(&claims.parts);
+    loop {
+        if taken + count + 1u > most {
+            return NO_PART;
+        }
+        let before = atomicCompareExchangeWeak(&claims.parts, taken, taken + count + 1u);
+        if before.exchanged {
+            break;
+        }
+        taken = before.old_value;
+    }
+    // There are fewer segments than parts.
+    let place = atomicAdd(&claims.segments, count);
+    for (var k = 0u; k < count; k++) {
+        segments_out[place + k] = Segment(tile, taken, k, count);
+    }
+    return taken;
+}
+
+@compute @workgroup_size(16, 16)
+fn film_tiles(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let tile = group.y * view.tile_count.x + group.x;
+    let pixel = begin_pixel(tile, lane);
+    var begin = tile_ranges[tile * 2u];
+    let end = tile_ranges[tile * 2u + 1u];
+    var stop = min(end, begin + LIST_FIRST);
+    loop {
+        blend(tile, lane, begin, stop);
+        if stop == end {
+            break;
+        }
+        workgroupBarrier();
+        if lane == 0u {
+            // Without a place the list goes on here.
+            claimed = NO_PART;
+            finished_total = atomicLoad(&finished);
+            if finished_total < 256u {
+                claimed = claim(tile, end - stop);
+            }
+        }
+        let first_part = workgroupUniformLoad(&claimed);
+        if first_part != NO_PART {
+            parts_out[first_part * 256u + lane] = own_part();
+            return;
+        }
+        begin = stop;
+        stop = end;
+    }
+    write_layers(pixel, own_part());
+}
+
+@compute @workgroup_size(16, 16)
+fn film_segments(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let segment = segments_in[group.x];
+    _ = begin_pixel(segment.tile, lane);
+    let left = parts_out[segment.first_part * 256u + lane].flags;
+    done = (left & IS_DONE) != 0u;
+    full = (left & IS_FULL) != 0u;
+    in_front = (left & IS_BEHIND) == 0u;
+    let begin = tile_ranges[segment.tile * 2u] + LIST_FIRST + segment.number * SEGMENT;
+    blend(segment.tile, lane, begin, min(begin + SEGMENT, tile_ranges[segment.tile * 2u + 1u]));
+    parts_out[(segment.first_part + 1u + segment.number) * 256u + lane] = own_part();
+}
+
+@compute @workgroup_size(16, 16)
+fn film_merge(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let segment = segments_in[group.x];
+    if segment.number > 0u {
+        return;
+    }
+    let pixel = begin_pixel(segment.tile, lane);
+    var total = parts_in[segment.first_part * 256u + lane];
+    for (var k = 1u; k <= segment.count; k++) {
+        let next = parts_in[(segment.first_part + k) * 256u + lane];
+        total.depth_sums += vec2<f32>(total.front.a, total.back.a) * next.depth_sums;
+        total.front = vec4<f32>(total.front.rgb + total.front.a * next.front.rgb, total.front.a * next.front.a);
+        total.back = vec4<f32>(total.back.rgb + total.back.a * next.back.rgb, total.back.a * next.back.a);
+    }
+    write_layers(pixel, total);
 }

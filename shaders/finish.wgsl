@@ -92,8 +92,10 @@ fn developed(at: vec2<i32>) -> vec3<f32> {
     return min(encode(light), vec3<f32>(1.0));
 }
 
-const EDGE: u32 = 18u;
-var<workgroup> tile: array<vec3<f32>, 324>;
+// A group makes so many pixels a side, and a rim of one for the sharpening of others' neighbours.
+const SIDE: u32 = 32u;
+const EDGE: u32 = 34u;
+var<workgroup> tile: array<vec3<f32>, 1156>;
 
 @compute @workgroup_size(16, 16)
 fn finish(
@@ -101,23 +103,25 @@ fn finish(
     @builtin(local_invocation_id) local: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    // The group's pixels and a rim of one.
     for (var i = lane; i < EDGE * EDGE; i += 256u) {
-        tile[i] = developed(vec2<i32>(group.xy * 16u) + vec2<i32>(i32(i % EDGE), i32(i / EDGE)) - 1);
+        tile[i] = developed(vec2<i32>(group.xy * SIDE) + vec2<i32>(i32(i % EDGE), i32(i / EDGE)) - 1);
     }
     workgroupBarrier();
-    let at = group.xy * 16u + local.xy;
-    if any(vec2<f32>(at) >= film.size_px) {
-        return;
+    for (var i = 0u; i < 4u; i++) {
+        let own = local.xy + 16u * vec2<u32>(i & 1u, i >> 1u);
+        let at = group.xy * SIDE + own;
+        if any(vec2<f32>(at) >= film.size_px) {
+            continue;
+        }
+        let here = (own.y + 1u) * EDGE + own.x + 1u;
+        var colour = tile[here];
+        if film.sharpen > 0.0 {
+            let luma = vec3<f32>(0.2126, 0.7152, 0.0722);
+            let around = tile[here - 1u] + tile[here + 1u] + tile[here - EDGE] + tile[here + EDGE];
+            colour += film.sharpen * dot(luma, colour - 0.25 * around);
+        }
+        textureStore(picture_out, at, vec4<f32>(floor(saturate(colour) * 255.0 + 0.5) / 255.0, 1.0));
     }
-    let here = (local.y + 1u) * EDGE + local.x + 1u;
-    var colour = tile[here];
-    if film.sharpen > 0.0 {
-        let luma = vec3<f32>(0.2126, 0.7152, 0.0722);
-        let around = tile[here - 1u] + tile[here + 1u] + tile[here - EDGE] + tile[here + EDGE];
-        colour += film.sharpen * dot(luma, colour - 0.25 * around);
-    }
-    textureStore(picture_out, at, vec4<f32>(floor(saturate(colour) * 255.0 + 0.5) / 255.0, 1.0));
 }
 
 // --- glow: what is brighter than the threshold, at an eighth of the size ------------------------
@@ -128,21 +132,33 @@ fn finish(
 
 const GLOW_SHRINK: i32 = 8;
 
-@compute @workgroup_size(8, 8)
-fn glow_bright(@builtin(global_invocation_id) id: vec3<u32>) {
-    if any(id.xy >= textureDimensions(glow_out)) {
+var<workgroup> rows: array<vec3<f32>, 256>;
+
+// Pixels of the glow by rows of eight: each thread adds up one row of one pixel.
+@compute @workgroup_size(8, 8, 4)
+fn glow_bright(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(local_invocation_id) local: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let size = vec2<i32>(textureDimensions(glow_source));
+    let own = group.xy * vec2<u32>(8u, 4u) + local.xz;
+    let first = vec2<i32>(own) * GLOW_SHRINK + vec2<i32>(0, i32(local.y));
+    var sum = vec3<f32>(0.0);
+    for (var x = 0; x < GLOW_SHRINK; x++) {
+        let place = min(first + vec2<i32>(x, 0), size - 1);
+        let light = textureLoad(glow_source, place, 0).rgb * glow_film.balance;
+        sum += max(light - glow_film.halation_threshold, vec3<f32>(0.0));
+    }
+    rows[lane] = sum;
+    workgroupBarrier();
+    if local.y > 0u || any(own >= textureDimensions(glow_out)) {
         return;
     }
-    let size = vec2<i32>(textureDimensions(glow_source));
-    var sum = vec3<f32>(0.0);
-    for (var y = 0; y < GLOW_SHRINK; y++) {
-        for (var x = 0; x < GLOW_SHRINK; x++) {
-            let place = min(vec2<i32>(id.xy) * GLOW_SHRINK + vec2<i32>(x, y), size - 1);
-            let light = textureLoad(glow_source, place, 0).rgb * glow_film.balance;
-            sum += max(light - glow_film.halation_threshold, vec3<f32>(0.0));
-        }
+    for (var y = 1u; y < 8u; y++) {
+        sum += rows[lane + 8u * y];
     }
-    textureStore(glow_out, id.xy, vec4<f32>(sum / f32(GLOW_SHRINK * GLOW_SHRINK), 1.0));
+    textureStore(glow_out, own, vec4<f32>(sum / f32(GLOW_SHRINK * GLOW_SHRINK), 1.0));
 }
 
 fn blurred(at: vec2<i32>, along: vec2<i32>) -> vec3<f32> {

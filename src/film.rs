@@ -117,6 +117,17 @@ pub enum Depth {
     Proxy,
 }
 
+impl Depth {
+    /// Taps for every pixel of a smear: the cheaper quality takes them farther apart.
+    #[must_use]
+    pub fn taps_per_px(self) -> f32 {
+        match self {
+            Self::OneLayer => 0.5,
+            Self::TwoLayers | Self::Proxy => 1.0,
+        }
+    }
+}
+
 /// A plane of the world: through `point`, seen from the side of `normal`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plane {

@@ -46,7 +46,8 @@ struct Film {
     // 1 where taps are moved inside their slots.
     jitter: u32,
     plane_count: u32,
-    taps_min: u32,
+    // Taps for every px of a smear.
+    taps_per_px: f32,
     taps_max: u32,
     // view-space normal, and the lens's distance from the plane along it.
     planes: array<vec4<f32>, 8>,

@@ -28,9 +28,19 @@ fn layer_depth(layer: Layer, cover_min: f32, otherwise: f32) -> f32 {
 // A front that is not there has the depth of the near thing, so that a tap that just misses it is led
 // back. Where there is no split, the whole picture is the front and has alpha 1, and the back is a copy: at
 // the seam between both kinds of pixels, sampling mixes two halves of the same colour.
-fn finish_layers(front: Layer, back: Layer, edge: vec2<f32>, background: vec3<f32>) -> Layers {
+//
+// Where nothing can be split at all (`is_root`), the picture is kept as the root of its light: as evenly
+// spread as display space, and a square is cheaper than a power for every tap.
+fn finish_layers(
+    front: Layer,
+    back: Layer,
+    edge: vec2<f32>,
+    background: vec3<f32>,
+    is_root: bool,
+) -> Layers {
     if edge.x <= 0.0 {
-        let whole = vec4<f32>(front.colour + (1.0 - front.cover) * background, 1.0);
+        let shown = front.colour + (1.0 - front.cover) * background;
+        let whole = vec4<f32>(select(shown, sqrt(decode(shown)), is_root), 1.0);
         let w = layer_depth(front, BACK_COVER_MIN, 0.0);
         return Layers(whole, whole, pack2x16float(vec2<f32>(w, w)));
     }

@@ -7,8 +7,8 @@
 
 use super::compose::{Blit, is_stored};
 use super::front::Front;
-use super::layouts::{Kind, bind, compute, layout};
-use super::raster::{Method, Raster, Target};
+use super::layouts::{Kind, bind, compute, layout, words_buffer};
+use super::raster::{Method, Raster, Target, Tiles};
 use super::shaders::ShaderSource;
 use super::timing::Timing;
 use super::uniforms::{FilmUniform, InstantUniform, View};
@@ -16,11 +16,21 @@ use super::{Context, Error};
 use crate::film::{Depth, Film, Path};
 use crate::frame::Frame;
 use std::cell::Cell;
+use wgpu::util::DeviceExt;
 
 /// Side of a workgroup, px.
 const GROUP_PX: u32 = 16;
+/// Side of what a workgroup of `finish` makes, px; `SIDE` in finish.wgsl.
+const FINISH_PX: u32 = 32;
 /// How much smaller the picture of the glow is.
 const GLOW_SHRINK: u32 = 8;
+
+/// Splats of a segment of a long list; `SEGMENT` in film_tiles.wgsl.
+const SEGMENT: u32 = 4096;
+/// Most segments: workgroups of one dispatch.
+const SEGMENTS_MAX: u64 = 65_535;
+/// Bytes of what a tile leaves of one: 256 `Part`s.
+const TILE_PART_BYTES: u64 = 256 * 48;
 
 const LAYER: wgpu::TextureFormat = wgpu::TextureFormat::Rgba16Float;
 const DEPTHS: wgpu::TextureFormat = wgpu::TextureFormat::R32Uint;
@@ -34,6 +44,11 @@ pub struct FilmStage {
     spread_rows: Step,
     spread_columns: Step,
     layers_tiles: Step,
+    layer_segments: Step,
+    layer_merge: Step,
+    segments: Segments,
+    /// What `Segments::claims` start from.
+    no_claims: wgpu::Buffer,
     resolve: Step,
     proxy: Step,
     near: Step,
@@ -61,6 +76,16 @@ pub struct FilmStage {
 struct Step {
     layout: wgpu::BindGroupLayout,
     pipeline: wgpu::ComputePipeline,
+}
+
+/// Where long lists are cut; sized by the pairs that there is room for.
+struct Segments {
+    /// `Claims` in film_tiles.wgsl, whose first words are a dispatch.
+    claims: wgpu::Buffer,
+    segments: wgpu::Buffer,
+    parts: wgpu::Buffer,
+    /// Segments, and tiles of parts, that there is room for.
+    capacity: u64,
 }
 
 /// Fixed-function ways to the half-size depth and the two layers.
@@ -146,8 +171,39 @@ impl FilmStage {
             Kind::Store(LAYER),
             Kind::Store(LAYER),
             Kind::Store(DEPTHS),
+            Kind::Write,
+            Kind::Write,
+            Kind::Write,
         ];
-        let layers_layout = layout(device, "film layers", stage, &layer_kinds);
+        let segment_kinds = [
+            Kind::Skip,
+            Kind::Texture,
+            Kind::Skip,
+            Kind::Skip,
+            Kind::Skip,
+            Kind::Skip,
+            Kind::Skip,
+            Kind::Write,
+            Kind::Read,
+        ];
+        let merge_kinds = [
+            Kind::Read,
+            Kind::Texture,
+            Kind::Store(LAYER),
+            Kind::Store(LAYER),
+            Kind::Store(DEPTHS),
+            Kind::Skip,
+            Kind::Skip,
+            Kind::Skip,
+            Kind::Read,
+            Kind::Read,
+        ];
+        let over_lists = |entry: &str, kinds: &[Kind]| {
+            let layout = layout(device, entry, stage, kinds);
+            let layouts = [&view_layout, &records_layout, &layout];
+            let pipeline = compute(device, &tiles_module, entry, &layouts);
+            Step { layout, pipeline }
+        };
         let expose_kinds = [Kind::Read, Kind::Read, Kind::Texture, Kind::Write];
         Ok(Self {
             depth_tiles: Step {
@@ -162,15 +218,15 @@ impl FilmStage {
             edges: step(&split_module, "film_edges", &split_kinds),
             spread_rows: step(&split_module, "film_spread_rows", &split_kinds),
             spread_columns: step(&split_module, "film_spread_columns", &split_kinds),
-            layers_tiles: Step {
-                pipeline: compute(
-                    device,
-                    &tiles_module,
-                    "film_tiles",
-                    &[&view_layout, &records_layout, &layers_layout],
-                ),
-                layout: layers_layout,
-            },
+            layers_tiles: over_lists("film_tiles", &layer_kinds),
+            layer_segments: over_lists("film_segments", &segment_kinds),
+            layer_merge: over_lists("film_merge", &merge_kinds),
+            segments: Segments::new(device, 0),
+            no_claims: device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
+                label: Some("no claims"),
+                contents: bytemuck::cast_slice(&[0_u32, 1, 1, 0]),
+                usage: wgpu::BufferUsages::COPY_SRC,
+            }),
             resolve: step(
                 &resolve_module,
                 "film_resolve",
@@ -311,10 +367,11 @@ impl FilmStage {
         encoder: &mut wgpu::CommandEncoder,
         timing: &mut Timing,
     ) -> Result<(), Error> {
+        raster.record_lists(context, front, view, encoder, timing)?;
+        self.fit_segments(context, raster.pair_capacity());
         let Some(targets) = &self.targets else {
             return Ok(());
         };
-        raster.record_lists(context, front, view, encoder, timing)?;
         let pass = Recorder {
             device: &context.device,
             stage: self,
@@ -336,6 +393,22 @@ impl FilmStage {
             timing.mark(encoder, "finish");
         }
         Ok(())
+    }
+
+    /// Makes room for the segments of all lists that `pairs` can be.
+    fn fit_segments(&mut self, context: &Context, pairs: u32) {
+        let limits = context.device.limits();
+        let bytes = limits
+            .max_storage_buffer_binding_size
+            .min(limits.max_buffer_size);
+        // A list that is cut has more splats than a segment, and takes a part for what went before: two
+        // parts for each segment's worth of splats are always enough.
+        let capacity = (u64::from(pairs) / u64::from(SEGMENT) * 2)
+            .min(bytes / TILE_PART_BYTES)
+            .min(SEGMENTS_MAX);
+        if self.segments.capacity != capacity {
+            self.segments = Segments::new(&context.device, capacity);
+        }
     }
 
     /// Starts a reference film: no light yet.
@@ -402,7 +475,8 @@ impl FilmStage {
             entry(3, sums.as_entire_binding()),
             entry(4, texture(&targets.light)),
         ];
-        pass.run_entries(&self.exposed, &entries, targets.size_px, &mut encoder);
+        let count = groups(targets.size_px, [GROUP_PX; 2]);
+        pass.run_entries(&self.exposed, &entries, count, &mut encoder);
         self.finish(context, film, output, &mut encoder);
         context.queue.submit([encoder.finish()]);
     }
@@ -478,15 +552,8 @@ impl Recorder<'_> {
             let edges = [film(), texture(&targets.half_depth), texture(a)];
             self.run(&stage.edges, &edges, half_px, encoder);
             for (step, from, to) in [(&stage.spread_rows, a, b), (&stage.spread_columns, b, a)] {
-                let group = bind(
-                    self.device,
-                    &step.layout,
-                    &[film(), texture(from), texture(to)],
-                );
-                let mut pass = encoder.begin_compute_pass(&Default::default());
-                pass.set_pipeline(&step.pipeline);
-                pass.set_bind_group(0, &group, &[]);
-                pass.dispatch_workgroups(half_px[0].div_ceil(64), half_px[1].div_ceil(4), 1);
+                let resources = [film(), texture(from), texture(to)];
+                self.run_groups(step, &resources, groups(half_px, [64, 4]), encoder);
             }
             timing.mark(encoder, "film split");
         } else if !targets.is_unsplit.replace(true) {
@@ -499,33 +566,14 @@ impl Recorder<'_> {
             let half_px = targets.wide_px.map(|side| side.div_ceil(2));
             self.run(&stage.edges, &resources, half_px, encoder);
         }
-        let film = stage.film.as_entire_binding();
-        let split = texture(&targets.split[0]);
         match (raster, &stage.quads, &targets.blended) {
             (Raster::Tiles(tiles), ..) => {
-                let group_view = bind(self.device, &stage.view_layout, &[front.view()]);
-                let group_records = bind(self.device, &stage.records_layout, &tiles.lists(front));
-                let group = bind(
-                    self.device,
-                    &stage.layers_tiles.layout,
-                    &[
-                        film,
-                        split,
-                        texture(&targets.front),
-                        texture(&targets.back),
-                        texture(&targets.depths),
-                    ],
-                );
-                let mut pass = encoder.begin_compute_pass(&Default::default());
-                pass.set_pipeline(&stage.layers_tiles.pipeline);
-                pass.set_bind_group(0, &group_view, &[]);
-                pass.set_bind_group(1, &group_records, &[]);
-                pass.set_bind_group(2, &group, &[]);
-                pass.dispatch_workgroups(across, down, 1);
+                self.layers_by_tiles(front, tiles, view.tile_count, encoder);
             }
             (Raster::Quads(_), Some(quads), Some(blended)) => {
                 quads.record_layers(self.device, front, &targets.split[0], blended, encoder);
-                let mut resources = vec![film, split];
+                let film = stage.film.as_entire_binding();
+                let mut resources = vec![film, texture(&targets.split[0])];
                 resources.extend(blended.iter().map(texture));
                 resources.extend([&targets.front, &targets.back, &targets.depths].map(texture));
                 self.run(&stage.resolve, &resources, targets.wide_px, encoder);
@@ -535,14 +583,81 @@ impl Recorder<'_> {
         timing.mark(encoder, "film layers");
     }
 
+    /// Both layers from the lists of tiles: their beginnings, the segments of long ones, and all together.
+    fn layers_by_tiles(
+        &self,
+        front: &Front,
+        tiles: &Tiles,
+        [across, down]: [u32; 2],
+        encoder: &mut wgpu::CommandEncoder,
+    ) {
+        let (stage, targets) = (self.stage, self.targets);
+        let Segments {
+            claims,
+            segments,
+            parts,
+            ..
+        } = &stage.segments;
+        let image = |binding, view| entry(binding, texture(view));
+        let split = || image(1, &targets.split[0]);
+        let pixels = || {
+            [
+                whole_buffer(0, &stage.film),
+                split(),
+                image(2, &targets.front),
+                image(3, &targets.back),
+                image(4, &targets.depths),
+            ]
+        };
+        let group = |step: &Step, entries: &[&[wgpu::BindGroupEntry<'_>]]| {
+            self.device.create_bind_group(&wgpu::BindGroupDescriptor {
+                label: None,
+                layout: &step.layout,
+                entries: &entries.concat(),
+            })
+        };
+        let written = [
+            whole_buffer(5, claims),
+            whole_buffer(6, segments),
+            whole_buffer(7, parts),
+        ];
+        let first = group(&stage.layers_tiles, &[&pixels(), &written]);
+        let one = [split(), whole_buffer(7, parts), whole_buffer(8, segments)];
+        let middle = group(&stage.layer_segments, &[&one]);
+        let read = [whole_buffer(8, segments), whole_buffer(9, parts)];
+        let last = group(&stage.layer_merge, &[&pixels(), &read]);
+        encoder.copy_buffer_to_buffer(&stage.no_claims, 0, claims, 0, None);
+        let mut pass = encoder.begin_compute_pass(&Default::default());
+        let view = bind(self.device, &stage.view_layout, &[front.view()]);
+        let records = bind(self.device, &stage.records_layout, &tiles.lists(front));
+        pass.set_bind_group(0, &view, &[]);
+        pass.set_bind_group(1, &records, &[]);
+        pass.set_pipeline(&stage.layers_tiles.pipeline);
+        pass.set_bind_group(2, &first, &[]);
+        pass.dispatch_workgroups(across, down, 1);
+        for (step, group) in [
+            (&stage.layer_segments, &middle),
+            (&stage.layer_merge, &last),
+        ] {
+            pass.set_pipeline(&step.pipeline);
+            pass.set_bind_group(2, group, &[]);
+            pass.dispatch_workgroups_indirect(claims, 0);
+        }
+    }
+
     fn taps(&self, encoder: &mut wgpu::CommandEncoder) {
         let (stage, targets) = (self.stage, self.targets);
         let [tiles, around] = &targets.tiles;
-        let tile_count = targets.wide_px.map(|side| side.div_ceil(GROUP_PX));
+        let tile_count = groups(targets.wide_px, [GROUP_PX; 2]);
         let near = [entry(0, texture(&targets.depths)), entry(2, texture(tiles))];
-        self.run_entries(&stage.near, &near, targets.wide_px, encoder);
+        self.run_entries(&stage.near, &near, tile_count, encoder);
         let spread = [entry(1, texture(tiles)), entry(2, texture(around))];
-        self.run_entries(&stage.around, &spread, tile_count, encoder);
+        self.run_entries(
+            &stage.around,
+            &spread,
+            groups(tile_count, [GROUP_PX; 2]),
+            encoder,
+        );
         self.run(
             &stage.taps,
             &[
@@ -565,22 +680,16 @@ impl Recorder<'_> {
         let [a, b] = &targets.glow;
         if film.halation.strength > 0.0 {
             let glow_px = targets.size_px.map(|side| side.div_ceil(GLOW_SHRINK));
-            let twice = glow_px.map(|side| side * 2);
-            for (step, from, to) in [
-                (&stage.glow_bright, &targets.light, a),
-                (&stage.glow_rows, a, b),
-                (&stage.glow_columns, b, a),
+            for (step, from, to, group_px) in [
+                (&stage.glow_bright, &targets.light, a, [8, 4]),
+                (&stage.glow_rows, a, b, [8, 8]),
+                (&stage.glow_columns, b, a, [8, 8]),
             ] {
-                // Their workgroups are half as wide as the others'.
-                self.run(
-                    step,
-                    &[numbers(), texture(from), texture(to)],
-                    twice,
-                    encoder,
-                );
+                let resources = [numbers(), texture(from), texture(to)];
+                self.run_groups(step, &resources, groups(glow_px, group_px), encoder);
             }
         }
-        self.run(
+        self.run_groups(
             &stage.finish,
             &[
                 numbers(),
@@ -589,7 +698,7 @@ impl Recorder<'_> {
                 wgpu::BindingResource::Sampler(&stage.sampler),
                 texture(picture),
             ],
-            targets.size_px,
+            groups(targets.size_px, [FINISH_PX; 2]),
             encoder,
         );
     }
@@ -602,16 +711,29 @@ impl Recorder<'_> {
         size_px: [u32; 2],
         encoder: &mut wgpu::CommandEncoder,
     ) {
-        let entries: Vec<_> = (0..).zip(resources.iter().cloned()).collect();
-        let entries: Vec<_> = entries.into_iter().map(|(i, r)| entry(i, r)).collect();
-        self.run_entries(step, &entries, size_px, encoder);
+        self.run_groups(step, resources, groups(size_px, [GROUP_PX; 2]), encoder);
+    }
+
+    /// So many workgroups across and down.
+    fn run_groups(
+        &self,
+        step: &Step,
+        resources: &[wgpu::BindingResource<'_>],
+        groups: [u32; 2],
+        encoder: &mut wgpu::CommandEncoder,
+    ) {
+        let entries: Vec<_> = (0..)
+            .zip(resources)
+            .map(|(i, resource)| entry(i, resource.clone()))
+            .collect();
+        self.run_entries(step, &entries, groups, encoder);
     }
 
     fn run_entries(
         &self,
         step: &Step,
         entries: &[wgpu::BindGroupEntry<'_>],
-        size_px: [u32; 2],
+        [across, down]: [u32; 2],
         encoder: &mut wgpu::CommandEncoder,
     ) {
         let group = self.device.create_bind_group(&wgpu::BindGroupDescriptor {
@@ -622,13 +744,21 @@ impl Recorder<'_> {
         let mut pass = encoder.begin_compute_pass(&Default::default());
         pass.set_pipeline(&step.pipeline);
         pass.set_bind_group(0, &group, &[]);
-        let [across, down] = size_px.map(|side| side.div_ceil(GROUP_PX));
         pass.dispatch_workgroups(across, down, 1);
     }
 }
 
+/// Workgroups of `group_px` that cover a picture.
+fn groups(size_px: [u32; 2], group_px: [u32; 2]) -> [u32; 2] {
+    [0, 1].map(|axis| size_px[axis].div_ceil(group_px[axis]))
+}
+
 fn entry(binding: u32, resource: wgpu::BindingResource<'_>) -> wgpu::BindGroupEntry<'_> {
     wgpu::BindGroupEntry { binding, resource }
+}
+
+fn whole_buffer(binding: u32, buffer: &wgpu::Buffer) -> wgpu::BindGroupEntry<'_> {
+    entry(binding, buffer.as_entire_binding())
 }
 
 fn texture(view: &wgpu::TextureView) -> wgpu::BindingResource<'_> {
@@ -642,6 +772,23 @@ fn storage(device: &wgpu::Device, label: &str, bytes: u64) -> wgpu::Buffer {
         usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST,
         mapped_at_creation: false,
     })
+}
+
+impl Segments {
+    fn new(device: &wgpu::Device, capacity: u64) -> Self {
+        use wgpu::BufferUsages as Usage;
+        Self {
+            claims: words_buffer(device, "claims", 4, Usage::INDIRECT | Usage::COPY_DST),
+            segments: words_buffer(device, "segments", capacity * 4, Usage::empty()),
+            parts: words_buffer(
+                device,
+                "parts",
+                capacity * TILE_PART_BYTES / 4,
+                Usage::empty(),
+            ),
+            capacity,
+        }
+    }
 }
 
 impl Targets {

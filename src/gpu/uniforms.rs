@@ -2,7 +2,7 @@
 
 use crate::camera::{Camera, NEAR_M};
 use crate::effect::{EFFECTS_MAX, EffectUse, UNIFORM_FLOATS_MAX};
-use crate::film::{Depth, Film, PLANES_MAX, Path, TAPS_MAX, TAPS_MIN};
+use crate::film::{Depth, Film, PLANES_MAX, Path, TAPS_MAX};
 use crate::frame::{Frame, SplatDraw};
 use crate::scene::edit::{self, EDITS_MAX, Solid};
 use bytemuck::{Pod, Zeroable};
@@ -302,8 +302,8 @@ pub struct FilmUniform {
     pub jitter: u32,
     /// Entries of `planes` in use.
     pub plane_count: u32,
-    /// Fewest taps of a pixel that moves.
-    pub taps_min: u32,
+    /// 1/px
+    pub taps_per_px: f32,
     /// Most taps.
     pub taps_max: u32,
     /// View-space normal, and the lens's distance from the plane along it.
@@ -378,7 +378,7 @@ impl FilmUniform {
             seed: film.noise_seed(frame.t_s),
             jitter: u32::from(film.jitter),
             plane_count: film.planes.len().min(PLANES_MAX) as u32,
-            taps_min: TAPS_MIN,
+            taps_per_px: film.depth.taps_per_px(),
             taps_max: TAPS_MAX,
             planes,
             lens_m: std::array::from_fn(|k| {
@@ -518,7 +518,7 @@ pub fn uniform_layouts() -> Vec<(&'static str, StructLayout)> {
                 seed,
                 jitter,
                 plane_count,
-                taps_min,
+                taps_per_px,
                 taps_max,
                 planes,
                 lens_m,

@@ -63,7 +63,8 @@ impl<T: Copy + Send + Sync> Map<T> {
 /// Colour in display space multiplied by coverage, and coverage.
 type Rgba = [f64; 4];
 
-/// What both layers of a wide pixel hold.
+/// What both layers of a wide pixel hold. Where nothing can be split, the front is kept as the root of its
+/// light, and is all there is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Layers {
     /// What is nearer than the split; the whole picture where there is none.
@@ -101,11 +102,9 @@ pub fn layers(
     let mut records = project::project(&wide, wide_size, rules);
     sort::sort(&mut records);
     let wide_px = wide_size.map(|side| side as usize);
-    let focal_px = f64::from(frame.camera.intrinsics(size).focal_px.y);
-    let reach_px_m = focal_px * (path.reach_m() + 0.5 * f64::from(film.aperture_m));
-    let near_px = reach_px_m / SPLIT_NEAR_M;
-    let edges = if film.depth == Depth::TwoLayers && near_px > MOVE_MIN_PX {
-        let reach = (0.5 * near_px + 2.0).ceil().min(SPLIT_REACH_MAX_PX) as i64;
+    let reach_px_m = reach_px_m(frame, film, path, size);
+    let reach = split_reach_px(film, reach_px_m);
+    let edges = if reach > 0 {
         let depth = half_depth(&records, wide_px, rules);
         split(&depth, reach_px_m, reach)
     } else {
@@ -115,6 +114,12 @@ pub fn layers(
         }
     };
     let mut layers = two_layers(&records, wide_px, &edges, frame, rules);
+    if reach == 0 {
+        for pixel in &mut layers.values {
+            pixel.front = pixel.front.map(|v| decode(v).sqrt());
+        }
+    }
+    let focal_px = f64::from(frame.camera.intrinsics(size).focal_px.y);
     if film.depth == Depth::Proxy {
         let margin = film.margin_px(size).map(f64::from);
         for (i, pixel) in layers.values.iter_mut().enumerate() {
@@ -125,6 +130,21 @@ pub fn layers(
         }
     }
     layers
+}
+
+/// How far a thing 1/metre away moves at most while the shutter is open, px m.
+fn reach_px_m(frame: &Frame, film: &Film, path: &Path, size: [u32; 2]) -> f64 {
+    let focal_px = f64::from(frame.camera.intrinsics(size).focal_px.y);
+    focal_px * (path.reach_m() + 0.5 * f64::from(film.aperture_m))
+}
+
+/// The farthest that a split goes from its edge, px of the half-size picture; 0 where nothing is split.
+fn split_reach_px(film: &Film, reach_px_m: f64) -> i64 {
+    let near_px = reach_px_m / SPLIT_NEAR_M;
+    if film.depth != Depth::TwoLayers || near_px <= MOVE_MIN_PX {
+        return 0;
+    }
+    (0.5 * near_px + 2.0).ceil().min(SPLIT_REACH_MAX_PX) as i64
 }
 
 /// Inverse depth of the nearest plane that a ray (view space) meets.
@@ -468,6 +488,7 @@ fn expose(
     size: [u32; 2],
 ) -> Vec<DVec3> {
     let tiles = tiles(layers);
+    let is_root = split_reach_px(film, reach_px_m(frame, film, path, size)) == 0;
     let focal_px = f64::from(frame.camera.intrinsics(size).focal_px.y);
     let size_px = DVec2::new(f64::from(size[0]), f64::from(size[1]));
     let margin_px = DVec2::from_array(film.margin_px(size).map(f64::from));
@@ -500,7 +521,8 @@ fn expose(
         );
         let blur = aperture_m * focal_px * (near - focus_w).abs().max((far - focus_w).abs());
         let taps = if smear.max(blur) > STILL_PX {
-            let wanted = (smear.ceil() + 1.0).max(TAPS_PER_DISC_PX2 * blur * blur);
+            let taps_per_px = f64::from(film.depth.taps_per_px());
+            let wanted = ((smear * taps_per_px).ceil() + 1.0).max(TAPS_PER_DISC_PX2 * blur * blur);
             wanted.clamp(f64::from(TAPS_MIN), f64::from(TAPS_MAX)) as u32
         } else {
             1
@@ -558,7 +580,8 @@ fn expose(
                     add(|l| l.back, behind[1], &mut open);
                 }
             }
-            light += DVec3::from_array(colour.to_array().map(decode));
+            let to_light = |v: f64| if is_root { v * v } else { decode(v) };
+            light += DVec3::from_array(colour.to_array().map(to_light));
         }
         light / f64::from(taps)
     });

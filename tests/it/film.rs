@@ -519,6 +519,56 @@ fn the_gpu_films_as_its_twin_does() {
     }
 }
 
+/// The fence with 30,000 faint splats down one line of sight: no pixel there is ever full.
+fn hazy_fence() -> Arc<Splats> {
+    let mut splats = Splats::clone(&fence());
+    let mut next = dice();
+    for i in 0..30_000 {
+        let depth_m = 0.8 + 3.6 * (i as f32 / 30_000.0);
+        let (angle, radius) = (std::f32::consts::TAU * next(), 0.035 * next().sqrt());
+        let mean = depth_m * Vec3::new(radius * angle.cos(), radius * angle.sin(), -1.0);
+        let colour = Vec3::new(next(), next(), next());
+        push(
+            &mut splats,
+            mean,
+            Vec3::splat(0.004 * depth_m),
+            colour,
+            0.012,
+        );
+    }
+    Arc::new(splats)
+}
+
+/// `film_tiles.wgsl` cuts lists after 4096 splats.
+#[test]
+fn long_lists_are_blended_in_segments_as_if_they_were_whole() {
+    let splats = hazy_fence();
+    for method in [RasterMethod::Quads, RasterMethod::Tiles] {
+        let Some((context, mut renderer)) = renderer(Some(method)) else {
+            return;
+        };
+        for depth in [Depth::TwoLayers, Depth::OneLayer] {
+            let film = Film {
+                depth,
+                ..Film::default()
+            };
+            let frame = walks()[1].1.frame(&splats, film);
+            let (picture, _) = renderer.picture(context, &frame, SMALL).expect("draws");
+            let twin = reference::shown(&frame, SMALL, &Rules::product());
+            let largest = picture.rgba.iter().zip(&twin).map(|(a, b)| a.abs_diff(*b));
+            let db = psnr_db(
+                &from_rgba(SMALL, picture.rgba.clone()),
+                &from_rgba(SMALL, twin.clone()),
+            );
+            let largest = largest.max();
+            println!("{method:?}, {depth:?}: {db:.2} dB, at most {largest:?}");
+            assert!(db >= 55.0, "{method:?}, {depth:?}: {db:.2} dB");
+            let (again, _) = renderer.picture(context, &frame, SMALL).expect("draws");
+            assert_eq!(picture, again, "{method:?}, {depth:?}");
+        }
+    }
+}
+
 #[test]
 fn a_film_in_which_nothing_moves_is_the_clean_picture() {
     let splats = fence();
