@@ -1,11 +1,9 @@
 // Stage "film layers", by compute: raster_tiles.wgsl with two layers. Splats nearer than the split of
 // a pixel go to the front, the others to the back as if nothing stood before them.
 //
-// A list that does not fill its tile within LIST_FIRST splats is cut into segments: `film_tiles` leaves
-// what it has and asks for places, `film_segments` blends all segments side by side, each as if nothing
-// stood before it, and `film_merge` puts them one behind the other: blending is associative. Else the
-// few tiles down which a street runs would take longer than the rest of the picture.
-// CPU twin: src/reference/film.rs. Joined with: shared/types, shared/film, shared/film_layers.
+// `film_tiles` begins all lists, `film_segments` and `film_merge` end long ones (shared/segments.wgsl).
+// CPU twin: src/reference/film.rs. Joined with: shared/types, shared/segments, shared/film,
+// shared/film_layers.
 
 @group(0) @binding(0) var<uniform> view: View;
 
@@ -20,34 +18,8 @@
 @group(2) @binding(2) var front_out: texture_storage_2d<rgba16float, write>;
 @group(2) @binding(3) var back_out: texture_storage_2d<rgba16float, write>;
 @group(2) @binding(4) var depths_out: texture_storage_2d<r32uint, write>;
-// As `film_tiles` writes them, and as the others read them.
-@group(2) @binding(5) var<storage, read_write> claims: Claims;
-@group(2) @binding(6) var<storage, read_write> segments_out: array<Segment>;
 @group(2) @binding(7) var<storage, read_write> parts_out: array<Part>;
-@group(2) @binding(8) var<storage, read> segments_in: array<Segment>;
 @group(2) @binding(9) var<storage, read> parts_in: array<Part>;
-
-// Splats of a list before it is cut, and of a segment. Mirrored in src/gpu/film.rs.
-const LIST_FIRST: u32 = 4096u;
-const SEGMENT: u32 = 4096u;
-
-// How many segments there are: what `film_segments` and `film_merge` are dispatched over.
-struct Claims {
-    segments: atomic<u32>,
-    down: u32,
-    deep: u32,
-    // Places of `parts` that are taken.
-    parts: atomic<u32>,
-}
-
-struct Segment {
-    tile: u32,
-    // Place of what `film_tiles` left; the segments' own follow.
-    first_part: u32,
-    // Number of this segment, and of all of its tile.
-    number: u32,
-    count: u32,
-}
 
 // What a pixel got out of a stretch of its list: colours and what they leave open, sums of weights over
 // depth. Pixels of a tile lie one after the other.
@@ -62,7 +34,6 @@ struct Part {
 const IS_DONE: u32 = 1u;
 const IS_FULL: u32 = 2u;
 const IS_BEHIND: u32 = 4u;
-const NO_PART: u32 = 0xffffffffu;
 
 const BATCH: u32 = 256u;
 
@@ -266,29 +237,6 @@ fn write_layers(pixel: vec2<u32>, part: Part) {
     textureStore(depths_out, pixel, vec4<u32>(layers.depths, 0u, 0u, 0u));
 }
 
-// Takes places for the rest of a tile's list; NO_PART where there are none left.
-fn claim(tile: u32, rest: u32) -> u32 {
-    let count = (rest + SEGMENT - 1u) / SEGMENT;
-    let most = min(arrayLength(&segments_out), arrayLength(&parts_out) / 256u);
-    var taken = atomicLoad(&claims.parts);
-    loop {
-        if taken + count + 1u > most {
-            return NO_PART;
-        }
-        let before = atomicCompareExchangeWeak(&claims.parts, taken, taken + count + 1u);
-        if before.exchanged {
-            break;
-        }
-        taken = before.old_value;
-    }
-    // There are fewer segments than parts.
-    let place = atomicAdd(&claims.segments, count);
-    for (var k = 0u; k < count; k++) {
-        segments_out[place + k] = Segment(tile, taken, k, count);
-    }
-    return taken;
-}
-
 @compute @workgroup_size(16, 16)
 fn film_tiles(
     @builtin(workgroup_id) group: vec3<u32>,
@@ -310,7 +258,7 @@ fn film_tiles(
             claimed = NO_PART;
             finished_total = atomicLoad(&finished);
             if finished_total < 256u {
-                claimed = claim(tile, end - stop);
+                claimed = claim(tile, end - stop, arrayLength(&parts_out) / 256u);
             }
         }
         let first_part = workgroupUniformLoad(&claimed);
@@ -335,7 +283,7 @@ fn film_segments(
     done = (left & IS_DONE) != 0u;
     full = (left & IS_FULL) != 0u;
     in_front = (left & IS_BEHIND) == 0u;
-    let begin = tile_ranges[segment.tile * 2u] + LIST_FIRST + segment.number * SEGMENT;
+    let begin = segment_begin(segment, tile_ranges[segment.tile * 2u]);
     blend(segment.tile, lane, begin, min(begin + SEGMENT, tile_ranges[segment.tile * 2u + 1u]));
     parts_out[(segment.first_part + 1u + segment.number) * 256u + lane] = own_part();
 }

@@ -29,8 +29,9 @@ const GLOW_SHRINK: u32 = 8;
 const SEGMENT: u32 = 4096;
 /// Most segments: workgroups of one dispatch.
 const SEGMENTS_MAX: u64 = 65_535;
-/// Bytes of what a tile leaves of one: 256 `Part`s.
-const TILE_PART_BYTES: u64 = 256 * 48;
+/// Bytes that a tile's pixels leave of a segment: `Part`s in film_tiles.wgsl, pairs in film_depth.wgsl.
+const LAYERS_PART_BYTES: u64 = 256 * 48;
+const DEPTH_PART_BYTES: u64 = 64 * 8;
 
 const LAYER: wgpu::TextureFormat = wgpu::TextureFormat::Rgba16Float;
 const DEPTHS: wgpu::TextureFormat = wgpu::TextureFormat::R32Uint;
@@ -39,14 +40,11 @@ const PICTURE: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
 
 /// The stage and what it draws into.
 pub struct FilmStage {
-    depth_tiles: Step,
+    depth: ListSteps,
     edges: Step,
     spread_rows: Step,
     spread_columns: Step,
-    layers_tiles: Step,
-    layer_segments: Step,
-    layer_merge: Step,
-    segments: Segments,
+    layers: ListSteps,
     /// What `Segments::claims` start from.
     no_claims: wgpu::Buffer,
     resolve: Step,
@@ -76,6 +74,14 @@ pub struct FilmStage {
 struct Step {
     layout: wgpu::BindGroupLayout,
     pipeline: wgpu::ComputePipeline,
+}
+
+/// A stage that walks the lists of tiles: their beginnings, segments of long ones, and all together.
+struct ListSteps {
+    steps: [Step; 3],
+    room: Segments,
+    /// Bytes that a tile leaves of a segment.
+    part_bytes: u64,
 }
 
 /// Where long lists are cut; sized by the pairs that there is room for.
@@ -131,11 +137,24 @@ impl FilmStage {
         let module = |label: &str, parts: &[&str]| shaders.module(device, label, parts);
         let shared = "shared/film.wgsl";
         let layers = "shared/film_layers.wgsl";
-        let depth_module = module("film depth", &["shared/types.wgsl", "film_depth.wgsl"])?;
+        let depth_module = module(
+            "film depth",
+            &[
+                "shared/types.wgsl",
+                "shared/segments.wgsl",
+                "film_depth.wgsl",
+            ],
+        )?;
         let split_module = module("film split", &[shared, "film_split.wgsl"])?;
         let tiles_module = module(
             "film layers",
-            &["shared/types.wgsl", shared, layers, "film_tiles.wgsl"],
+            &[
+                "shared/types.wgsl",
+                "shared/segments.wgsl",
+                shared,
+                layers,
+                "film_tiles.wgsl",
+            ],
         )?;
         let resolve_module = module("film layers", &[shared, layers, "film_resolve.wgsl"])?;
         let proxy_module = module("film proxy", &[shared, "film_proxy.wgsl"])?;
@@ -146,18 +165,6 @@ impl FilmStage {
 
         let view_layout = layout(device, "film view", stage, &[Kind::Uniform]);
         let records_layout = layout(device, "film records", stage, &[Kind::Read; 5]);
-        let four_records = layout(
-            device,
-            "film depth",
-            stage,
-            &[
-                Kind::Read,
-                Kind::Read,
-                Kind::Read,
-                Kind::Read,
-                Kind::Store(MAP),
-            ],
-        );
         let step = |module: &wgpu::ShaderModule, entry: &str, kinds: &[Kind]| {
             let layout = layout(device, entry, stage, kinds);
             let pipeline = compute(device, module, entry, &[&layout]);
@@ -165,63 +172,57 @@ impl FilmStage {
         };
         let split_kinds = [Kind::Read, Kind::Texture, Kind::Store(MAP)];
         let glow_kinds = [Kind::Read, Kind::Texture, Kind::Store(LAYER)];
-        let layer_kinds = [
+        let layers_kinds = [
             Kind::Read,
             Kind::Texture,
             Kind::Store(LAYER),
             Kind::Store(LAYER),
             Kind::Store(DEPTHS),
-            Kind::Write,
-            Kind::Write,
-            Kind::Write,
         ];
-        let segment_kinds = [
-            Kind::Skip,
-            Kind::Texture,
-            Kind::Skip,
-            Kind::Skip,
-            Kind::Skip,
-            Kind::Skip,
-            Kind::Skip,
-            Kind::Write,
-            Kind::Read,
-        ];
-        let merge_kinds = [
-            Kind::Read,
-            Kind::Texture,
-            Kind::Store(LAYER),
-            Kind::Store(LAYER),
-            Kind::Store(DEPTHS),
-            Kind::Skip,
-            Kind::Skip,
-            Kind::Skip,
-            Kind::Read,
-            Kind::Read,
-        ];
-        let over_lists = |entry: &str, kinds: &[Kind]| {
-            let layout = layout(device, entry, stage, kinds);
-            let layouts = [&view_layout, &records_layout, &layout];
-            let pipeline = compute(device, &tiles_module, entry, &layouts);
-            Step { layout, pipeline }
+        let skip = Kind::Skip;
+        let depth_kinds = [skip, skip, skip, skip, Kind::Store(MAP)];
+        // `own` are what a stage reads and writes of pictures, `seen` those of them that segments read.
+        let over_lists = |module, names: [&str; 3], own: [Kind; 5], seen: [Kind; 5], part_bytes| {
+            let step = |entry: &str, own: [Kind; 5], lists: [Kind; 5]| {
+                let layout = layout(device, entry, stage, &[own, lists].concat());
+                let layouts = [&view_layout, &records_layout, &layout];
+                let pipeline = compute(device, module, entry, &layouts);
+                Step { layout, pipeline }
+            };
+            let [first, middle, last] = names;
+            ListSteps {
+                steps: [
+                    step(
+                        first,
+                        own,
+                        [Kind::Write, Kind::Write, Kind::Write, skip, skip],
+                    ),
+                    step(middle, seen, [skip, skip, Kind::Write, Kind::Read, skip]),
+                    step(last, own, [skip, skip, skip, Kind::Read, Kind::Read]),
+                ],
+                room: Segments::new(device, 0, part_bytes),
+                part_bytes,
+            }
         };
         let expose_kinds = [Kind::Read, Kind::Read, Kind::Texture, Kind::Write];
         Ok(Self {
-            depth_tiles: Step {
-                pipeline: compute(
-                    device,
-                    &depth_module,
-                    "film_depth",
-                    &[&view_layout, &four_records],
-                ),
-                layout: four_records,
-            },
+            depth: over_lists(
+                &depth_module,
+                ["film_depth", "film_depth_segments", "film_depth_merge"],
+                depth_kinds,
+                [skip; 5],
+                DEPTH_PART_BYTES,
+            ),
             edges: step(&split_module, "film_edges", &split_kinds),
             spread_rows: step(&split_module, "film_spread_rows", &split_kinds),
             spread_columns: step(&split_module, "film_spread_columns", &split_kinds),
-            layers_tiles: over_lists("film_tiles", &layer_kinds),
-            layer_segments: over_lists("film_segments", &segment_kinds),
-            layer_merge: over_lists("film_merge", &merge_kinds),
-            segments: Segments::new(device, 0),
+            layers: over_lists(
+                &tiles_module,
+                ["film_tiles", "film_segments", "film_merge"],
+                layers_kinds,
+                [skip, Kind::Texture, skip, skip, skip],
+                LAYERS_PART_BYTES,
+            ),
             no_claims: device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
                 label: Some("no claims"),
                 contents: bytemuck::cast_slice(&[0_u32, 1, 1, 0]),
@@ -368,7 +369,9 @@ impl FilmStage {
         timing: &mut Timing,
     ) -> Result<(), Error> {
         raster.record_lists(context, front, view, encoder, timing)?;
-        self.fit_segments(context, raster.pair_capacity());
+        for lists in [&mut self.depth, &mut self.layers] {
+            lists.fit(context, raster.pair_capacity());
+        }
         let Some(targets) = &self.targets else {
             return Ok(());
         };
@@ -393,22 +396,6 @@ impl FilmStage {
             timing.mark(encoder, "finish");
         }
         Ok(())
-    }
-
-    /// Makes room for the segments of all lists that `pairs` can be.
-    fn fit_segments(&mut self, context: &Context, pairs: u32) {
-        let limits = context.device.limits();
-        let bytes = limits
-            .max_storage_buffer_binding_size
-            .min(limits.max_buffer_size);
-        // A list that is cut has more splats than a segment, and takes a part for what went before: two
-        // parts for each segment's worth of splats are always enough.
-        let capacity = (u64::from(pairs) / u64::from(SEGMENT) * 2)
-            .min(bytes / TILE_PART_BYTES)
-            .min(SEGMENTS_MAX);
-        if self.segments.capacity != capacity {
-            self.segments = Segments::new(&context.device, capacity);
-        }
     }
 
     /// Starts a reference film: no light yet.
@@ -507,6 +494,24 @@ impl FilmStage {
     }
 }
 
+impl ListSteps {
+    /// Makes room for the segments of all lists that `pairs` can be.
+    fn fit(&mut self, context: &Context, pairs: u32) {
+        let limits = context.device.limits();
+        let bytes = limits
+            .max_storage_buffer_binding_size
+            .min(limits.max_buffer_size);
+        // A list that is cut has more splats than a segment, and takes a part for what went before: two
+        // parts for each segment's worth of splats are always enough.
+        let capacity = (u64::from(pairs) / u64::from(SEGMENT) * 2)
+            .min(bytes / self.part_bytes)
+            .min(SEGMENTS_MAX);
+        if self.room.capacity != capacity {
+            self.room = Segments::new(&context.device, capacity, self.part_bytes);
+        }
+    }
+}
+
 /// Records steps into one set of textures.
 struct Recorder<'a> {
     device: &'a wgpu::Device,
@@ -525,21 +530,12 @@ impl Recorder<'_> {
         timing: &mut Timing,
     ) {
         let (stage, targets) = (self.stage, self.targets);
-        let [across, down] = view.tile_count;
         if is_split {
             targets.is_unsplit.set(false);
             match (raster, &stage.quads) {
                 (Raster::Tiles(tiles), _) => {
-                    let lists = tiles.lists(front);
-                    let mut resources = lists[..4].to_vec();
-                    resources.push(texture(&targets.half_depth));
-                    let group_view = bind(self.device, &stage.view_layout, &[front.view()]);
-                    let group = bind(self.device, &stage.depth_tiles.layout, &resources);
-                    let mut pass = encoder.begin_compute_pass(&Default::default());
-                    pass.set_pipeline(&stage.depth_tiles.pipeline);
-                    pass.set_bind_group(0, &group_view, &[]);
-                    pass.set_bind_group(1, &group, &[]);
-                    pass.dispatch_workgroups(across, down, 1);
+                    let depth = [entry(4, texture(&targets.half_depth))];
+                    self.over_lists(&stage.depth, front, tiles, view, (&depth, &[]), encoder);
                 }
                 (Raster::Quads(_), Some(quads)) => {
                     quads.record_depth(self.device, front, &targets.half_depth, encoder);
@@ -568,7 +564,16 @@ impl Recorder<'_> {
         }
         match (raster, &stage.quads, &targets.blended) {
             (Raster::Tiles(tiles), ..) => {
-                self.layers_by_tiles(front, tiles, view.tile_count, encoder);
+                let split = entry(1, texture(&targets.split[0]));
+                let pixels = [
+                    whole_buffer(0, &stage.film),
+                    split.clone(),
+                    entry(2, texture(&targets.front)),
+                    entry(3, texture(&targets.back)),
+                    entry(4, texture(&targets.depths)),
+                ];
+                let pixels = (&pixels[..], &[split][..]);
+                self.over_lists(&stage.layers, front, tiles, view, pixels, encoder);
             }
             (Raster::Quads(_), Some(quads), Some(blended)) => {
                 quads.record_layers(self.device, front, &targets.split[0], blended, encoder);
@@ -583,33 +588,25 @@ impl Recorder<'_> {
         timing.mark(encoder, "film layers");
     }
 
-    /// Both layers from the lists of tiles: their beginnings, the segments of long ones, and all together.
-    fn layers_by_tiles(
+    /// Runs a stage that walks the lists of tiles. `own` are its bindings beside those of the lists, `seen`
+    /// those that segments need.
+    fn over_lists(
         &self,
+        lists: &ListSteps,
         front: &Front,
         tiles: &Tiles,
-        [across, down]: [u32; 2],
+        view: &View,
+        (own, seen): (&[wgpu::BindGroupEntry<'_>], &[wgpu::BindGroupEntry<'_>]),
         encoder: &mut wgpu::CommandEncoder,
     ) {
-        let (stage, targets) = (self.stage, self.targets);
         let Segments {
             claims,
             segments,
             parts,
             ..
-        } = &stage.segments;
-        let image = |binding, view| entry(binding, texture(view));
-        let split = || image(1, &targets.split[0]);
-        let pixels = || {
-            [
-                whole_buffer(0, &stage.film),
-                split(),
-                image(2, &targets.front),
-                image(3, &targets.back),
-                image(4, &targets.depths),
-            ]
-        };
-        let group = |step: &Step, entries: &[&[wgpu::BindGroupEntry<'_>]]| {
+        } = &lists.room;
+        let [first, middle, last] = &lists.steps;
+        let group = |step: &Step, entries: [&[wgpu::BindGroupEntry<'_>]; 2]| {
             self.device.create_bind_group(&wgpu::BindGroupDescriptor {
                 label: None,
                 layout: &step.layout,
@@ -621,27 +618,28 @@ impl Recorder<'_> {
             whole_buffer(6, segments),
             whole_buffer(7, parts),
         ];
-        let first = group(&stage.layers_tiles, &[&pixels(), &written]);
-        let one = [split(), whole_buffer(7, parts), whole_buffer(8, segments)];
-        let middle = group(&stage.layer_segments, &[&one]);
+        let turned = [whole_buffer(7, parts), whole_buffer(8, segments)];
         let read = [whole_buffer(8, segments), whole_buffer(9, parts)];
-        let last = group(&stage.layer_merge, &[&pixels(), &read]);
-        encoder.copy_buffer_to_buffer(&stage.no_claims, 0, claims, 0, None);
+        let groups = [
+            group(first, [own, &written]),
+            group(middle, [seen, &turned]),
+            group(last, [own, &read]),
+        ];
+        encoder.copy_buffer_to_buffer(&self.stage.no_claims, 0, claims, 0, None);
         let mut pass = encoder.begin_compute_pass(&Default::default());
-        let view = bind(self.device, &stage.view_layout, &[front.view()]);
-        let records = bind(self.device, &stage.records_layout, &tiles.lists(front));
-        pass.set_bind_group(0, &view, &[]);
+        let group_view = bind(self.device, &self.stage.view_layout, &[front.view()]);
+        let records = bind(self.device, &self.stage.records_layout, &tiles.lists(front));
+        pass.set_bind_group(0, &group_view, &[]);
         pass.set_bind_group(1, &records, &[]);
-        pass.set_pipeline(&stage.layers_tiles.pipeline);
-        pass.set_bind_group(2, &first, &[]);
-        pass.dispatch_workgroups(across, down, 1);
-        for (step, group) in [
-            (&stage.layer_segments, &middle),
-            (&stage.layer_merge, &last),
-        ] {
+        let [across, down] = view.tile_count;
+        for (k, (step, group)) in lists.steps.iter().zip(&groups).enumerate() {
             pass.set_pipeline(&step.pipeline);
             pass.set_bind_group(2, group, &[]);
-            pass.dispatch_workgroups_indirect(claims, 0);
+            if k == 0 {
+                pass.dispatch_workgroups(across, down, 1);
+            } else {
+                pass.dispatch_workgroups_indirect(claims, 0);
+            }
         }
     }
 
@@ -775,17 +773,12 @@ fn storage(device: &wgpu::Device, label: &str, bytes: u64) -> wgpu::Buffer {
 }
 
 impl Segments {
-    fn new(device: &wgpu::Device, capacity: u64) -> Self {
+    fn new(device: &wgpu::Device, capacity: u64, part_bytes: u64) -> Self {
         use wgpu::BufferUsages as Usage;
         Self {
             claims: words_buffer(device, "claims", 4, Usage::INDIRECT | Usage::COPY_DST),
             segments: words_buffer(device, "segments", capacity * 4, Usage::empty()),
-            parts: words_buffer(
-                device,
-                "parts",
-                capacity * TILE_PART_BYTES / 4,
-                Usage::empty(),
-            ),
+            parts: words_buffer(device, "parts", capacity * part_bytes / 4, Usage::empty()),
             capacity,
         }
     }

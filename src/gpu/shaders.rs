@@ -40,6 +40,7 @@ embedded![
     "pick.wgsl",
     "shared/film.wgsl",
     "shared/film_layers.wgsl",
+    "shared/segments.wgsl",
     "film_depth.wgsl",
     "film_split.wgsl",
     "film_tiles.wgsl",
