@@ -25,8 +25,8 @@ const FINISH_PX: u32 = 32;
 /// How much smaller the picture of the glow is.
 const GLOW_SHRINK: u32 = 8;
 
-/// Splats of a segment of a long list; `SEGMENT` in film_tiles.wgsl.
-const SEGMENT: u32 = 4096;
+/// Splats of a segment of a long list; `SEGMENT` in shared/segments.wgsl.
+const SEGMENT: u32 = 1536;
 /// Most segments: workgroups of one dispatch.
 const SEGMENTS_MAX: u64 = 65_535;
 /// Bytes that a tile's pixels leave of a segment: `Part`s in film_tiles.wgsl, pairs in film_depth.wgsl.
@@ -501,9 +501,9 @@ impl ListSteps {
         let bytes = limits
             .max_storage_buffer_binding_size
             .min(limits.max_buffer_size);
-        // A list that is cut has more splats than a segment, and takes a part for what went before: two
-        // parts for each segment's worth of splats are always enough.
-        let capacity = (u64::from(pairs) / u64::from(SEGMENT) * 2)
+        // What goes before a list is cut is two segments long and takes one part: a part for each segment's
+        // worth of splats is always enough, the last one's being shorter.
+        let capacity = u64::from(pairs / SEGMENT)
             .min(bytes / self.part_bytes)
             .min(SEGMENTS_MAX);
         if self.room.capacity != capacity {

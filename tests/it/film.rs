@@ -539,7 +539,7 @@ fn hazy_fence() -> Arc<Splats> {
     Arc::new(splats)
 }
 
-/// `film_tiles.wgsl` cuts lists after 4096 splats.
+/// `shared/segments.wgsl` cuts lists after 3072 splats.
 #[test]
 fn long_lists_are_blended_in_segments_as_if_they_were_whole() {
     let splats = hazy_fence();
