@@ -2,8 +2,8 @@
 // Three kernels: `cull` marks survivors, `compact` lists them in order, `project` writes records.
 // The list keeps page and row order (no atomics decide a place), so equal frames give equal
 // buffers and equal pictures. CPU twin: src/reference/project.rs.
-// Joined with: shared/types, quaternion, splat_packed or splat_float, edit, footprint, tile_span, sh, and
-// plain, or effect, the effects' own texts and effected.
+// Joined with: shared/types, footprint, tile_span, and either quaternion, splat_packed or splat_float, edit, sh
+// and plain, or settled.
 
 @group(0) @binding(0) var<uniform> view: View;
 @group(0) @binding(1) var<storage, read> page: Page;

@@ -1,4 +1,5 @@
-// Splats as they are drawn where a draw has no effects. `effected.wgsl` is what stands here where it has.
+// Splats as they are drawn where a draw has no effects, and as effects find them. `settled.wgsl` is what
+// stands here where a draw has effects.
 
 // A splat with its colour from where it is seen, before the handle's tint.
 struct Drawn {

@@ -77,6 +77,7 @@ impl DrawOptions {
                 None => ShaderSource::default(),
             },
             depth: false,
+            ..Settings::default()
         })
     }
 }

@@ -1,16 +1,22 @@
-//! Effects on the GPU: a pair of pipelines for every list of effects in use, and arrivals of spreads.
+//! Stage "effects": what each effect makes of splats, before culling. One pipeline for every list of
+//! effects in use, and rows for what they leave, which culling and projection read.
 //!
 //! The text of a pipeline is the product's, the effects' own, and a few lines that call one after the
-//! other. A pipeline is built when a frame first asks for its list and kept as long as frames do; of
-//! arrivals only chunks that have changed are sent.
+//! other. A pipeline is built when a frame first asks for its list and kept as long as frames do. What
+//! follows the stage is built once, whatever the effects are: somebody waits for a saved effect to be
+//! compiled, and Mesa's software driver takes 30 ms over the smallest shader.
+//!
+//! The stage poses, edits and colours splats itself, or finds that done by [`Ready`]'s `stand`
+//! (`is_apart`): more to write and read again (64 bytes a splat each), less to compile.
 
 use super::front::{Layouts, splat_shader};
-use super::layouts::{compute, words_buffer};
-use super::residency::Residency;
+use super::layouts::{Kind, bind, compute, layout, words_buffer};
+use super::residency::{PageBuffers, Residency};
 use super::shaders::{Part, ShaderSource, module_of};
+use super::uniforms::GROUP;
 use super::{Context, Error, Packing, pipelines_built};
 use crate::effect::EffectUse;
-use crate::effect::spread::{Arrivals, CHUNK_ROWS};
+use crate::scene::Splats;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::{Arc, Weak};
@@ -18,53 +24,137 @@ use std::time::Instant;
 
 /// Lists of effects whose pipelines are kept.
 const KEPT: usize = 32;
+/// Pictures without a draw after which its rows are freed.
+const IDLE_MAX: u32 = 120;
+/// Words of a splat in each of the arrays of rows.wgsl.
+const ROW_WORDS: u64 = 4;
 
-/// Pipelines of the front end that depend on effects.
+/// Culling and projection of draws of one kind: with effects, or without.
 pub struct ProjectPipelines {
     pub cull: wgpu::ComputePipeline,
     pub project: wgpu::ComputePipeline,
 }
 
+/// Pipelines that draws with effects need whatever the effects are.
+pub struct Ready {
+    settled: ProjectPipelines,
+    /// Where the stage has two halves, the first.
+    stand: Option<wgpu::ComputePipeline>,
+}
+
 struct Variant {
     hashes: Vec<[u8; 32]>,
-    pipelines: ProjectPipelines,
+    pipeline: wgpu::ComputePipeline,
     used_at: u64,
 }
 
-/// Arrivals of one spread.
-struct Resident {
-    identity: Weak<()>,
-    page_rows: Vec<u32>,
-    pages: Vec<wgpu::Buffer>,
-    /// What lies in the buffers.
-    sent: Vec<Arc<Vec<f32>>>,
+/// What effects leave of one draw.
+struct Slot {
+    splats: Weak<Splats>,
+    is_taken: bool,
+    /// Pictures since it was last taken.
+    idle: u32,
+    pages: Vec<SlotPage>,
 }
 
-/// All pipelines with effects, and all arrivals.
-#[derive(Default)]
+struct SlotPage {
+    /// Group 2 of the stage.
+    write: wgpu::BindGroup,
+    /// Group 1 of the front end, with the rows in place of the splats.
+    read: wgpu::BindGroup,
+}
+
+/// Which pipeline and rows a draw with effects has in this picture.
+#[derive(Clone, Copy)]
+pub struct Settling {
+    variant: usize,
+    slot: usize,
+}
+
+/// All effects of one renderer.
 pub struct Effects {
+    is_apart: bool,
+    layout: wgpu::BindGroupLayout,
+    /// Built for the first draw with effects.
+    ready: Option<Ready>,
     variants: Vec<Variant>,
-    residents: Vec<Resident>,
+    slots: Vec<Slot>,
     clock: u64,
 }
 
+/// What pipelines are made of.
+#[derive(Clone, Copy)]
+pub struct Making<'m> {
+    pub context: &'m Context,
+    pub shaders: &'m ShaderSource,
+    pub packing: Packing,
+    pub residency: &'m Residency,
+    pub layouts: &'m Layouts,
+}
+
 impl Effects {
-    /// The number of the pipelines for these effects, which are built where they are new.
+    /// Without an effect. With `is_apart` the stage has two halves.
+    pub fn new(device: &wgpu::Device, is_apart: bool) -> Self {
+        Self {
+            is_apart,
+            layout: layout(
+                device,
+                "effects",
+                wgpu::ShaderStages::COMPUTE,
+                &[Kind::Write, Kind::Write, Kind::Write, Kind::Write],
+            ),
+            ready: None,
+            variants: Vec::new(),
+            slots: Vec::new(),
+            clock: 0,
+        }
+    }
+
+    /// Forgets which rows the last picture took, and frees those that no picture took in a while.
+    pub fn begin(&mut self) {
+        for slot in &mut self.slots {
+            slot.idle = if slot.is_taken { 0 } else { slot.idle + 1 };
+            slot.is_taken = false;
+        }
+        self.slots.retain(|slot| slot.idle <= IDLE_MAX);
+    }
+
+    /// Pipeline and rows for a draw of `splats` with these effects; the pipeline is built where it is
+    /// new. `pages` are the splats' own.
     ///
     /// # Errors
     /// [`Error::Shader`] at the author's line, where an effect does not build beside the others.
     pub fn prepare(
         &mut self,
-        context: &Context,
-        shaders: &ShaderSource,
-        packing: Packing,
-        residency: &Residency,
-        layouts: &Layouts,
+        making: Making<'_>,
+        splats: &Arc<Splats>,
+        pages: &[PageBuffers],
         effects: &[EffectUse],
-    ) -> Result<Option<usize>, Error> {
+    ) -> Result<Option<Settling>, Error> {
         if effects.is_empty() {
             return Ok(None);
         }
+        let variant = self.variant(making, effects)?;
+        let is_free =
+            |slot: &Slot| !slot.is_taken && std::ptr::eq(slot.splats.as_ptr(), Arc::as_ptr(splats));
+        let slot = match self.slots.iter().position(is_free) {
+            Some(slot) => slot,
+            None => {
+                let pages = pages.iter().map(|page| self.slot_page(making, page));
+                self.slots.push(Slot {
+                    splats: Arc::downgrade(splats),
+                    is_taken: false,
+                    idle: 0,
+                    pages: pages.collect(),
+                });
+                self.slots.len() - 1
+            }
+        };
+        self.slots[slot].is_taken = true;
+        Ok(Some(Settling { variant, slot }))
+    }
+
+    fn variant(&mut self, making: Making<'_>, effects: &[EffectUse]) -> Result<usize, Error> {
         self.clock += 1;
         let is_it = |v: &Variant| {
             v.hashes.len() == effects.len()
@@ -77,99 +167,208 @@ impl Effects {
             Some(index) => index,
             None => {
                 let begun = Instant::now();
-                let device = &context.device;
-                let module = project_module(device, shaders, packing, effects)?;
-                let pipelines = ProjectPipelines::new(device, &module, residency, layouts)?;
+                // A driver takes its time over each.
+                let (ready, pipeline) = rayon::join(
+                    || match self.ready {
+                        Some(_) => Ok(None),
+                        None => self.built(making).map(Some),
+                    },
+                    || self.pipeline(making, effects),
+                );
+                let pipeline = pipeline?;
+                if let Some(ready) = ready? {
+                    self.ready = Some(ready);
+                }
                 tracing::debug!(
-                    "pipelines for {} effects built in {:.1} ms",
+                    "a pipeline for {} effects built in {:.1} ms",
                     effects.len(),
                     begun.elapsed().as_secs_f64() * 1e3
                 );
-                let variant = Variant {
+                self.variants.push(Variant {
                     hashes: effects.iter().map(|e| e.effect.hash()).collect(),
-                    pipelines,
+                    pipeline,
                     used_at: self.clock,
-                };
-                self.variants.push(variant);
+                });
                 self.variants.len() - 1
             }
         };
         self.variants[index].used_at = self.clock;
-        Ok(Some(index))
+        Ok(index)
     }
 
-    /// Pipelines by their number.
-    pub fn pipelines(&self, variant: usize) -> &ProjectPipelines {
-        &self.variants[variant].pipelines
+    fn slot_page(&self, making: Making<'_>, page: &PageBuffers) -> SlotPage {
+        let device = &making.context.device;
+        let words = u64::from(page.count) * ROW_WORDS;
+        let buffers = ["place", "scale", "rotation", "colour"]
+            .map(|name| words_buffer(device, name, words, wgpu::BufferUsages::empty()));
+        let bound = buffers.each_ref().map(wgpu::Buffer::as_entire_binding);
+        SlotPage {
+            write: bind(device, &self.layout, &bound),
+            read: bind(device, &making.residency.layout, &bound),
+        }
     }
 
-    /// Forgets all pipelines: they are built anew from other texts.
-    pub fn forget_pipelines(&mut self) {
+    /// Runs the stage for one page. Group 0 is bound; `splats` is group 1 of the front end with pose and
+    /// arrivals in place.
+    pub fn record(
+        &self,
+        pass: &mut wgpu::ComputePass<'_>,
+        splats: &wgpu::BindGroup,
+        settling: Settling,
+        page: usize,
+        count: u32,
+    ) {
+        pass.set_bind_group(1, splats, &[]);
+        pass.set_bind_group(2, &self.slots[settling.slot].pages[page].write, &[]);
+        let stand = self.ready.as_ref().and_then(|ready| ready.stand.as_ref());
+        let own = &self.variants[settling.variant].pipeline;
+        for pipeline in stand.into_iter().chain([own]) {
+            pass.set_pipeline(pipeline);
+            pass.dispatch_workgroups(count.div_ceil(GROUP), 1, 1);
+        }
+    }
+
+    /// What effects left of one page: group 1 of the front end after this stage.
+    pub fn settled(&self, settling: Settling, page: usize) -> &wgpu::BindGroup {
+        &self.slots[settling.slot].pages[page].read
+    }
+
+    /// Culling and projection of draws with effects; there once one is prepared.
+    pub fn pipelines(&self) -> Option<&ProjectPipelines> {
+        self.ready.as_ref().map(|ready| &ready.settled)
+    }
+
+    /// What depends on no effect, built anew from other texts; `None` where no draw had effects yet.
+    ///
+    /// # Errors
+    /// A shader that does not validate.
+    pub fn rebuilt(&self, making: Making<'_>) -> Result<Option<Ready>, Error> {
+        match self.ready {
+            Some(_) => self.built(making).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Takes what [`Effects::rebuilt`] made, and forgets all other pipelines: they are built anew from
+    /// other texts.
+    pub fn set_ready(&mut self, ready: Option<Ready>) {
+        self.ready = ready;
         self.variants.clear();
     }
 
-    /// Brings arrivals up to date and returns their number. `page_rows` are rows of the pages that the
-    /// splats lie in.
-    pub fn send(&mut self, context: &Context, arrivals: &Arrivals, page_rows: &[u32]) -> usize {
-        let known = self.residents.iter().position(|r| {
-            std::ptr::eq(r.identity.as_ptr(), Arc::as_ptr(arrivals.identity()))
-                && r.page_rows == page_rows
-        });
-        let index = known.unwrap_or_else(|| {
-            let buffer = |rows: &u32| {
-                let usage = wgpu::BufferUsages::COPY_DST;
-                words_buffer(&context.device, "arrivals", u64::from(*rows), usage)
-            };
-            self.residents.push(Resident {
-                identity: Arc::downgrade(arrivals.identity()),
-                page_rows: page_rows.to_vec(),
-                pages: page_rows.iter().map(buffer).collect(),
-                sent: Vec::new(),
-            });
-            self.residents.len() - 1
-        });
-        let resident = &mut self.residents[index];
-        for (k, chunk) in arrivals.chunks().iter().enumerate() {
-            if resident
-                .sent
-                .get(k)
-                .is_some_and(|old| Arc::ptr_eq(old, chunk))
-            {
-                continue;
-            }
-            // A chunk may lie on both sides of a page's end.
-            let (begin, end) = (k * CHUNK_ROWS, k * CHUNK_ROWS + chunk.len());
-            let mut page_begin = 0;
-            for (rows, buffer) in page_rows.iter().zip(&resident.pages) {
-                let page_end = page_begin + *rows as usize;
-                let (from, to) = (begin.max(page_begin), end.min(page_end));
-                if from < to {
-                    let floats = &chunk[from - begin..to - begin];
-                    let at = (from - page_begin) as u64 * 4;
-                    context
-                        .queue
-                        .write_buffer(buffer, at, bytemuck::cast_slice(floats));
-                }
-                page_begin = page_end;
-            }
-        }
-        resident.sent = arrivals.chunks().to_vec();
-        index
-    }
-
-    /// Arrivals of one page.
-    pub fn arrivals(&self, index: usize, page: usize) -> &wgpu::Buffer {
-        &self.residents[index].pages[page]
-    }
-
-    /// Frees arrivals that nobody holds any more, and pipelines that were not asked for in a long time.
+    /// Frees rows that the last picture did not take, and pipelines that were not asked for in a long
+    /// time.
     pub fn release_unused(&mut self) {
-        self.residents.retain(|r| r.identity.strong_count() > 0);
+        self.slots
+            .retain(|slot| slot.is_taken && slot.splats.strong_count() > 0);
         while self.variants.len() > KEPT {
             let oldest = (0..self.variants.len()).min_by_key(|i| self.variants[*i].used_at);
             self.variants.remove(oldest.unwrap_or(0));
         }
     }
+
+    fn built(&self, making: Making<'_>) -> Result<Ready, Error> {
+        let Making {
+            context: Context { device, .. },
+            shaders,
+            packing,
+            ..
+        } = making;
+        let settled = [
+            TYPES,
+            "shared/footprint.wgsl",
+            "shared/tile_span.wgsl",
+            "shared/settled.wgsl",
+            "project.wgsl",
+        ];
+        let settled = shaders.module(device, "project settled", &settled)?;
+        let stand = if self.is_apart {
+            let names = [&STANDING[..], &["shared/rows.wgsl", "stand.wgsl"]].concat();
+            let module = shaders.module(device, "stand", &with_packing(&names, packing))?;
+            Some(self.stage(making, &module, "stand")?)
+        } else {
+            None
+        };
+        Ok(Ready {
+            settled: ProjectPipelines::new(device, &settled, making.residency, making.layouts)?,
+            stand,
+        })
+    }
+
+    /// The stage for these effects.
+    fn pipeline(
+        &self,
+        making: Making<'_>,
+        effects: &[EffectUse],
+    ) -> Result<wgpu::ComputePipeline, Error> {
+        let shaders = making.shaders;
+        let before = if self.is_apart {
+            vec![TYPES, QUATERNION, SPLAT, "shared/stood.wgsl"]
+        } else {
+            [&STANDING[..], &["shared/off.wgsl"]].concat()
+        };
+        let mut parts = Vec::new();
+        for name in with_packing(&before, making.packing) {
+            parts.push(shaders.part(name)?);
+        }
+        parts.push(shaders.part("shared/effect.wgsl")?);
+        for (place, used) in effects.iter().enumerate() {
+            parts.push(Part {
+                file: used.effect.file().to_owned(),
+                text: Cow::Owned(used.effect.wgsl(place)),
+                place: Some(place),
+            });
+        }
+        parts.push(Part {
+            file: "generated declarations".to_owned(),
+            text: Cow::Owned(calls(effects)),
+            place: None,
+        });
+        parts.push(shaders.part("shared/rows.wgsl")?);
+        parts.push(shaders.part("effects.wgsl")?);
+        let module = module_of(&making.context.device, "effects", &parts)?;
+        self.stage(making, &module, "effects")
+    }
+
+    fn stage(
+        &self,
+        making: Making<'_>,
+        module: &wgpu::ShaderModule,
+        entry: &str,
+    ) -> Result<wgpu::ComputePipeline, Error> {
+        let device = &making.context.device;
+        // Errors belong to the thread that made them.
+        let scope = device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let groups = [
+            &making.layouts.uniforms,
+            &making.residency.layout,
+            &self.layout,
+        ];
+        let pipeline = compute(device, module, entry, &groups);
+        pipelines_built(scope).map(|()| pipeline)
+    }
+}
+
+const TYPES: &str = "shared/types.wgsl";
+const QUATERNION: &str = "shared/quaternion.wgsl";
+/// Stands for the shader that reads splats of a packing.
+const SPLAT: &str = "";
+/// Texts of splats as they stand: posed, edited, coloured.
+const STANDING: [&str; 6] = [
+    TYPES,
+    QUATERNION,
+    SPLAT,
+    "shared/edit.wgsl",
+    "shared/sh.wgsl",
+    "shared/plain.wgsl",
+];
+
+fn with_packing<'n>(names: &[&'n str], packing: Packing) -> Vec<&'n str> {
+    let name = |name: &&'n str| match *name {
+        SPLAT => splat_shader(packing),
+        other => other,
+    };
+    names.iter().map(name).collect()
 }
 
 impl ProjectPipelines {
@@ -201,48 +400,22 @@ impl ProjectPipelines {
     }
 }
 
-/// The module of culling and projection for draws with these effects, or with none.
+/// The module of culling and projection for draws without effects.
 ///
 /// # Errors
 /// A shader that does not validate.
-pub fn project_module(
+pub fn plain_module(
     device: &wgpu::Device,
     shaders: &ShaderSource,
     packing: Packing,
-    effects: &[EffectUse],
 ) -> Result<wgpu::ShaderModule, Error> {
-    let mut parts = Vec::new();
-    for name in [
-        "shared/types.wgsl",
-        "shared/quaternion.wgsl",
-        splat_shader(packing),
-        "shared/edit.wgsl",
+    let after = [
         "shared/footprint.wgsl",
         "shared/tile_span.wgsl",
-        "shared/sh.wgsl",
-    ] {
-        parts.push(shaders.part(name)?);
-    }
-    if effects.is_empty() {
-        parts.push(shaders.part("shared/plain.wgsl")?);
-    } else {
-        parts.push(shaders.part("shared/effect.wgsl")?);
-        for (place, used) in effects.iter().enumerate() {
-            parts.push(Part {
-                file: used.effect.file().to_owned(),
-                text: Cow::Owned(used.effect.wgsl(place)),
-                place: Some(place),
-            });
-        }
-        parts.push(Part {
-            file: "generated declarations".to_owned(),
-            text: Cow::Owned(calls(effects)),
-            place: None,
-        });
-        parts.push(shaders.part("shared/effected.wgsl")?);
-    }
-    parts.push(shaders.part("project.wgsl")?);
-    module_of(device, "project", &parts)
+        "project.wgsl",
+    ];
+    let names = with_packing(&[&STANDING[..], &after].concat(), packing);
+    shaders.module(device, "project", &names)
 }
 
 /// The function that runs effects one after the other.

@@ -1,14 +1,15 @@
-//! The front end: deform, cull, scan, compact, project, sort. From a frame to projected records, in
+//! The front end: deform, effects, cull, scan, compact, project, sort. From a frame to projected records, in
 //! order of depth unless the rasteriser puts them in order itself (`depth_bits` of the view).
 //!
 //! Everything is ordered by draw, page and row until the sort, which is stable, so equal frames
 //! give equal records in an equal order whatever the adapter's timing.
 
+use super::arrivals::AllArrivals;
 use super::deform::Deform;
-use super::effects::{Effects, ProjectPipelines, project_module};
+use super::effects::{Effects, Making, ProjectPipelines, Ready, Settling, plain_module};
 use super::layouts::{Kind, bind, compute, layout, words_buffer};
 use super::pick::{self, Pick};
-use super::residency::Residency;
+use super::residency::{PageBuffers, Residency};
 use super::shaders::ShaderSource;
 use super::sort::Sorter;
 use super::timing::{Counters, Timing};
@@ -97,6 +98,7 @@ pub struct Front {
     sorter: Sorter,
     pub deform: Deform,
     pub effects: Effects,
+    pub arrivals: AllArrivals,
     pub pick: Pick,
     groups: Groups,
     /// Records of the last frame.
@@ -128,8 +130,8 @@ pub struct Place {
     pub page: usize,
     /// Slot in [`Deform`] where it is posed.
     pub slot: Option<usize>,
-    /// Number of its pipelines in [`Effects`] where it has effects.
-    pub variant: Option<usize>,
+    /// Pipeline and rows in [`Effects`] where it has effects.
+    pub settling: Option<Settling>,
 }
 
 impl Plan {
@@ -142,12 +144,15 @@ impl Plan {
 impl Front {
     /// Builds layouts, pipelines and small buffers.
     ///
+    /// With `is_apart` the stage "effects" has two halves.
+    ///
     /// # Errors
     /// A shader that does not validate.
     pub fn new(
         context: &Context,
         shaders: &ShaderSource,
         packing: Packing,
+        is_apart: bool,
         residency: &Residency,
     ) -> Result<Self, Error> {
         let device = &context.device;
@@ -208,7 +213,8 @@ impl Front {
             pipelines,
             sorter,
             deform,
-            effects: Effects::default(),
+            effects: Effects::new(device, is_apart),
+            arrivals: AllArrivals::default(),
             pick,
             groups,
             records,
@@ -230,21 +236,28 @@ impl Front {
     ) -> Result<FrontPipelines, Error> {
         let stages = (&self.deform, &self.pick);
         let layouts = &self.layouts;
-        Pipelines::new(
+        let pipelines = Pipelines::new(
             &context.device,
             shaders,
             packing,
             residency,
             layouts,
             stages,
-        )
-        .map(FrontPipelines)
+        )?;
+        let ready = self.effects.rebuilt(Making {
+            context,
+            shaders,
+            packing,
+            residency,
+            layouts,
+        })?;
+        Ok(FrontPipelines(pipelines, ready))
     }
 
     /// Takes pipelines made by [`Front::rebuilt_pipelines`].
     pub fn set_pipelines(&mut self, pipelines: FrontPipelines) {
         self.pipelines = pipelines.0;
-        self.effects.forget_pipelines();
+        self.effects.set_ready(pipelines.1);
     }
 
     /// Uploads what is not resident yet, builds pipelines of effects that are new, and lays out pages and
@@ -264,6 +277,7 @@ impl Front {
         let (mut pages, mut places, mut arrivals) = (Vec::new(), Vec::new(), Vec::new());
         let mut count = 0;
         self.deform.begin();
+        self.effects.begin();
         for (draw_index, draw) in frame.draws.iter().enumerate() {
             residency.pages(context, &draw.splats)?;
             let resident = residency.resident(&draw.splats);
@@ -276,13 +290,19 @@ impl Front {
                 None => None,
             };
             let effects = &draw.effects[..draw.effects.len().min(EFFECTS_MAX)];
-            let layouts = &self.layouts;
-            let variant = self
+            let making = Making {
+                context,
+                shaders,
+                packing,
+                residency,
+                layouts: &self.layouts,
+            };
+            let settling = self
                 .effects
-                .prepare(context, shaders, packing, residency, layouts, effects)?;
+                .prepare(making, &draw.splats, resident, effects)?;
             let sent = draw.arrivals.as_ref().map(|arrivals| {
                 let rows: Vec<u32> = resident.iter().map(|page| page.count).collect();
-                self.effects.send(context, arrivals, &rows)
+                self.arrivals.send(context, arrivals, &rows)
             });
             let mut first_row = 0;
             for (page_index, page) in resident.iter().enumerate() {
@@ -293,11 +313,11 @@ impl Front {
                     draw: draw_index,
                     page: page_index,
                     slot,
-                    variant,
+                    settling,
                 });
                 arrivals.push(sent.map(|sent| {
                     let posed = slot.map(|slot| self.deform.posed_page(slot, page_index));
-                    let own = self.effects.arrivals(sent, page_index);
+                    let own = self.arrivals.page(sent, page_index);
                     residency.bind_arrivals(&context.device, page, posed, own)
                 }));
                 first_row += rows;
@@ -377,12 +397,18 @@ impl Front {
             self.record_deform(context, residency, frame, plan, encoder)?;
             timing.mark(encoder, "deform");
         }
+        self.write_pages(context, plan);
+        if plan.places.iter().any(|place| place.settling.is_some()) {
+            self.record_effects(context, residency, frame, plan, encoder)?;
+            timing.mark(encoder, "effects");
+        }
         if self.sorter.is_host() {
             // The host waits for the counts anyway, so survivors always get the room they need.
             self.record_cull(context, residency, frame, plan, encoder, timing)?;
             let counters: Counters = self.counters_now(context, encoder)?;
             if self.grow_records(context, plan, counters.visible_total)? {
                 timing.begin(encoder);
+                self.write_pages(context, plan);
                 self.record_cull(context, residency, frame, plan, encoder, timing)?;
             }
         } else {
@@ -451,15 +477,8 @@ impl Front {
         );
     }
 
-    fn record_cull(
-        &self,
-        context: &Context,
-        residency: &mut Residency,
-        frame: &Frame,
-        plan: &mut Plan,
-        encoder: &mut wgpu::CommandEncoder,
-        timing: &mut Timing,
-    ) -> Result<(), Error> {
+    /// Writes what shaders are told of the view and of all pages.
+    fn write_pages(&self, context: &Context, plan: &mut Plan) {
         plan.view.visible_capacity = self.records.capacity;
         let mut bytes = vec![0_u8; (UNIFORM_STRIDE as usize) * (plan.pages.len() + 1)];
         bytes[..size_of::<View>()].copy_from_slice(bytemuck::bytes_of(&plan.view));
@@ -479,6 +498,17 @@ impl Front {
         context
             .queue
             .write_buffer(&self.groups.ranges, 0, bytemuck::cast_slice(&ranges));
+    }
+
+    fn record_cull(
+        &self,
+        context: &Context,
+        residency: &mut Residency,
+        frame: &Frame,
+        plan: &Plan,
+        encoder: &mut wgpu::CommandEncoder,
+        timing: &mut Timing,
+    ) -> Result<(), Error> {
         {
             let mut pass = encoder.begin_compute_pass(&pass_named("cull"));
             pass.set_bind_group(2, &self.bindings.cull, &[]);
@@ -524,6 +554,43 @@ impl Front {
             }
         }
         Ok(())
+    }
+
+    fn record_effects(
+        &self,
+        context: &Context,
+        residency: &mut Residency,
+        frame: &Frame,
+        plan: &Plan,
+        encoder: &mut wgpu::CommandEncoder,
+    ) -> Result<(), Error> {
+        let mut pass = encoder.begin_compute_pass(&pass_named("effects"));
+        for (index, (page, place)) in plan.pages.iter().zip(&plan.places).enumerate() {
+            let Some(settling) = place.settling else {
+                continue;
+            };
+            let pages = residency.pages(context, &frame.draws[place.draw].splats)?;
+            let splats = self.standing(plan, index, pages);
+            pass.set_bind_group(0, &self.bindings.uniforms, &[page_offset(index)]);
+            self.effects
+                .record(&mut pass, splats, settling, place.page, page.count);
+        }
+        Ok(())
+    }
+
+    /// Group 1 of the front end for an entry of the plan whose splats lie in `pages`, before effects.
+    fn standing<'s>(
+        &'s self,
+        plan: &'s Plan,
+        index: usize,
+        pages: &'s [PageBuffers],
+    ) -> &'s wgpu::BindGroup {
+        let place = plan.places[index];
+        match (&plan.arrivals[index], place.slot) {
+            (Some(bindings), _) => bindings,
+            (None, Some(slot)) => self.deform.bindings(slot, place.page),
+            (None, None) => &pages[place.page].bindings,
+        }
     }
 
     /// Asks about another pixel of the picture that was projected last.
@@ -609,10 +676,11 @@ impl Front {
     }
 
     fn project_pipelines(&self, plan: &Plan, index: u64) -> &ProjectPipelines {
-        match plan.places[index as usize].variant {
-            Some(variant) => self.effects.pipelines(variant),
-            None => &self.pipelines.plain,
-        }
+        let settled = match plan.places[index as usize].settling {
+            Some(_) => self.effects.pipelines(),
+            None => None,
+        };
+        settled.unwrap_or(&self.pipelines.plain)
     }
 
     fn each_page(
@@ -624,17 +692,15 @@ impl Front {
         pass: &mut wgpu::ComputePass<'_>,
         mut dispatch: impl FnMut(&mut wgpu::ComputePass<'_>, &Page, u64),
     ) -> Result<(), Error> {
-        for (index, (page, place)) in (0..).zip(plan.pages.iter().zip(&plan.places)) {
+        for (index, (page, place)) in plan.pages.iter().zip(&plan.places).enumerate() {
             let pages = residency.pages(context, &frame.draws[place.draw].splats)?;
-            let splats = match (&plan.arrivals[index as usize], place.slot) {
-                (Some(bindings), _) => bindings,
-                (None, Some(slot)) => self.deform.bindings(slot, place.page),
-                (None, None) => &pages[place.page].bindings,
+            let splats = match place.settling {
+                Some(settling) => self.effects.settled(settling, place.page),
+                None => self.standing(plan, index, pages),
             };
-            let offset = (UNIFORM_STRIDE * (index + 1)) as u32;
-            pass.set_bind_group(0, &self.bindings.uniforms, &[offset]);
+            pass.set_bind_group(0, &self.bindings.uniforms, &[page_offset(index)]);
             pass.set_bind_group(1, splats, &[]);
-            dispatch(pass, page, index);
+            dispatch(pass, page, index as u64);
         }
         Ok(())
     }
@@ -655,6 +721,11 @@ impl Front {
     }
 }
 
+/// Where an entry of the plan lies in the uniform buffer, bytes.
+fn page_offset(index: usize) -> u32 {
+    (UNIFORM_STRIDE * (index as u64 + 1)) as u32
+}
+
 /// The shader that reads splats of this packing.
 pub fn splat_shader(packing: Packing) -> &'static str {
     match packing {
@@ -664,7 +735,7 @@ pub fn splat_shader(packing: Packing) -> &'static str {
 }
 
 /// Pipelines made from new shader texts and not yet in use.
-pub struct FrontPipelines(Pipelines);
+pub struct FrontPipelines(Pipelines, Option<Ready>);
 
 impl Pipelines {
     fn new(
@@ -675,7 +746,7 @@ impl Pipelines {
         layouts: &Layouts,
         (deform, pick): (&Deform, &Pick),
     ) -> Result<Self, Error> {
-        let project = project_module(device, shaders, packing, &[])?;
+        let project = plain_module(device, shaders, packing)?;
         let scan = shaders.module(device, "scan", &["shared/types.wgsl", "scan.wgsl"])?;
         Ok(Self {
             deform: deform.pipeline(device, shaders, packing, residency)?,

@@ -7,6 +7,7 @@
 //! adapter's binding limit. Nothing needs subgroups or a vendor's extension; timestamps, f32
 //! blending and the sort library's native path are used where the adapter has them.
 
+mod arrivals;
 mod compose;
 mod context;
 mod deform;
@@ -80,6 +81,12 @@ pub struct Settings {
     pub shaders: ShaderSource,
     /// Draw depth beside colour also where that costs extra (quads).
     pub depth: bool,
+    /// Pose, edit and colour splats that have effects by a shader of its own: less to compile with every
+    /// effect, more to write and read. `None` does so on software drivers.
+    pub effects_apart: Option<bool>,
+    /// Most splats of one page, cut to whole workgroups of 256; `None` for as many as the adapter binds
+    /// at once.
+    pub page_rows_max: Option<usize>,
 }
 
 /// What one picture cost.
@@ -150,13 +157,22 @@ impl Renderer {
         } else {
             RasterMethod::Tiles
         });
-        let residency = Residency::new(&context.device, settings.packing);
+        let residency = Residency::new(&context.device, settings.packing, settings.page_rows_max);
+        let is_apart = settings
+            .effects_apart
+            .unwrap_or_else(|| context.is_software());
         let scope = context
             .device
             .push_error_scope(wgpu::ErrorFilter::Validation);
         let renderer = Self {
             method,
-            front: Front::new(context, &settings.shaders, settings.packing, &residency)?,
+            front: Front::new(
+                context,
+                &settings.shaders,
+                settings.packing,
+                is_apart,
+                &residency,
+            )?,
             raster: Raster::new(context, &settings.shaders, method)?,
             compose: Compose::new(context, &settings.shaders)?,
             film: None,
@@ -460,6 +476,7 @@ impl Renderer {
         self.residency.release_unused();
         self.front.deform.release_unused();
         self.front.effects.release_unused();
+        self.front.arrivals.release_unused();
     }
 
     fn draw_until_it_fits(

@@ -27,6 +27,8 @@ struct Resident {
 /// All packed copies.
 pub struct Residency {
     packing: Packing,
+    /// Most rows of a page beside what the adapter allows.
+    page_rows_max: Option<usize>,
     /// Layout of group 1 of the front end.
     pub layout: wgpu::BindGroupLayout,
     residents: Vec<Resident>,
@@ -41,9 +43,10 @@ const UPLOADS_IN_FLIGHT: usize = 4;
 
 impl Residency {
     /// An empty residency.
-    pub fn new(device: &wgpu::Device, packing: Packing) -> Self {
+    pub fn new(device: &wgpu::Device, packing: Packing, page_rows_max: Option<usize>) -> Self {
         Self {
             packing,
+            page_rows_max,
             layout: layout(
                 device,
                 "page",
@@ -134,6 +137,7 @@ impl Residency {
             .min(limits.max_buffer_size);
         // 65,535 workgroups of 256 are the most that one dimension of a dispatch takes.
         let most = (bytes / (words as u64 * 4)).min(65_535 * u64::from(GROUP)) as usize;
+        let most = most.min(self.page_rows_max.unwrap_or(most));
         (most / GROUP as usize).max(1) * GROUP as usize
     }
 

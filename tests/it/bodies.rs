@@ -30,21 +30,21 @@ fn bundle(path: &str) -> Option<(Arc<Splats>, Arc<Body>)> {
 }
 
 /// Numbers from -1 to 1 that are the same on every run.
-struct Chance(u64);
+pub struct Chance(pub u64);
 
 impl Chance {
-    fn next(&mut self) -> f32 {
+    pub fn next(&mut self) -> f32 {
         self.0 = mix(self.0.wrapping_add(1));
         (self.0 >> 40) as f32 / 8_388_608.0 - 1.0
     }
 
-    fn vector(&mut self) -> Vec3 {
+    pub fn vector(&mut self) -> Vec3 {
         Vec3::new(self.next(), self.next(), self.next())
     }
 }
 
 /// Every bone turned by up to half a radian and shifted by up to 2 cm, every shape anywhere.
-fn random_pose(body: &Arc<Body>, chance: &mut Chance, pivot: Pivot) -> Arc<Pose> {
+pub fn random_pose(body: &Arc<Body>, chance: &mut Chance, pivot: Pivot) -> Arc<Pose> {
     let joints: Vec<Joint> = body
         .bones
         .iter()
@@ -57,7 +57,7 @@ fn random_pose(body: &Arc<Body>, chance: &mut Chance, pivot: Pivot) -> Arc<Pose>
     Arc::new(Pose::new(body, &joints, pivot, shapes.collect()))
 }
 
-fn head_camera(distance_m: f32) -> Camera {
+pub fn head_camera(distance_m: f32) -> Camera {
     let eye = Vec3::new(0.1, 0.05, 1.0) * distance_m;
     Camera::look_at(eye, Vec3::ZERO, Vec3::Y, 45_f32.to_radians())
 }
@@ -165,7 +165,7 @@ fn the_gpu_deforms_as_its_twin_does() {
 }
 
 /// A chain of bones up the y axis, splats around it, and shapes that each move a third of them.
-fn made_body(count: usize, bones: usize, shapes: usize) -> (Arc<Splats>, Arc<Body>) {
+pub fn made_body(count: usize, bones: usize, shapes: usize) -> (Arc<Splats>, Arc<Body>) {
     let mut chance = Chance(42);
     let mut splats = Splats::default();
     let mut body = Body::default();
@@ -207,7 +207,7 @@ fn made_body(count: usize, bones: usize, shapes: usize) -> (Arc<Splats>, Arc<Bod
     (Arc::new(splats), Arc::new(body))
 }
 
-fn edits() -> Vec<Edit> {
+pub fn edits() -> Vec<Edit> {
     let at = |x: f32, y: f32, z: f32| Rigid {
         rotation: Quat::from_rotation_z(0.3),
         translation: Vec3::new(x, y, z),

@@ -1,6 +1,7 @@
 //! Effects: the GPU against the interpreter, errors at the author's line, fire that spreads and leaves
 //! nothing to sort, touches, and what a reload makes of a broken one.
 
+use crate::bodies::{Chance, edits, head_camera, made_body, random_pose};
 use crate::given;
 use crate::mind::{Nothing, load_files};
 use crate::picture::{Bound, assert_close, from_rgba};
@@ -48,14 +49,25 @@ fn frame(scene: &str, args: Json, t_s: f64) -> Frame {
     script.frame(t_s).expect("a picture")
 }
 
+/// Rasterisers and packings, each with the stage "effects" in one half or in two, and how near they come
+/// to the twin.
+const KINDS: [(RasterMethod, Packing, bool, Bound); 4] = [
+    (RasterMethod::Quads, Packing::Float, true, CLOSE),
+    (RasterMethod::Tiles, Packing::Float, false, CLOSE),
+    (RasterMethod::Quads, Packing::Packed, true, PACKED),
+    (RasterMethod::Tiles, Packing::Packed, false, PACKED),
+];
+
 fn renderer(
     context: &splatstage::gpu::Context,
     method: RasterMethod,
     packing: Packing,
+    is_apart: bool,
 ) -> Renderer {
     let settings = Settings {
         raster: Some(method),
         packing,
+        effects_apart: Some(is_apart),
         ..Default::default()
     };
     Renderer::new(context, &settings).expect("the embedded shaders build")
@@ -65,12 +77,8 @@ fn assert_twins(name: &str, frame: &Frame) {
     let Some(context) = given::gpu() else { return };
     let truth = reference::shown(frame, SIZE, &Rules::product());
     let truth = from_rgba(SIZE, truth);
-    for (method, packing, bound) in [
-        (RasterMethod::Quads, Packing::Float, CLOSE),
-        (RasterMethod::Tiles, Packing::Float, CLOSE),
-        (RasterMethod::Tiles, Packing::Packed, PACKED),
-    ] {
-        let (picture, stats) = renderer(context, method, packing)
+    for (method, packing, is_apart, bound) in KINDS {
+        let (picture, stats) = renderer(context, method, packing, is_apart)
             .picture(context, frame, SIZE)
             .expect("a picture");
         println!("{name}: {} of {} sorted", stats.sorted, stats.count);
@@ -223,7 +231,7 @@ fn what_is_gone_is_neither_counted_nor_hit_and_its_arrivals_reach_every_page() {
     let top = spread.nearest(&splats.means, Vec3::Z).expect("there");
     spread.begin(&splats.means, top, 0.0);
     let Some(context) = given::gpu() else { return };
-    let mut renderer = renderer(context, RasterMethod::Tiles, Packing::Packed);
+    let mut renderer = renderer(context, RasterMethod::Tiles, Packing::Packed, false);
     let mut last = u64::MAX;
     for front in [0.0_f32, 0.4, 0.8, 1.6, 4.0] {
         spread.reach(&splats.means, front);
@@ -304,7 +312,7 @@ fn a_value_of_every_kind_comes_out_of_both_alike() {
     };
     let size = [480, 480];
     let truth = reference::shown(&frame, size, &Rules::product());
-    let (picture, _) = renderer(context, RasterMethod::Quads, Packing::Float)
+    let (picture, _) = renderer(context, RasterMethod::Quads, Packing::Float, true)
         .picture(context, &frame, size)
         .expect("a picture");
     let (mut seen, mut colours) = (0, std::collections::BTreeSet::new());
@@ -339,6 +347,226 @@ fn an_effect_that_gives_no_number_draws_nothing_and_spoils_nothing() {
         ..Frame::default()
     };
     assert_twins("not-a-number", &frame);
+}
+
+/// Moves, turns, grows, tints and drops, by chance and noise that belong to the body.
+const LIVELY: &str = "struct Uniforms { step_m: f32 }\n\
+    fn effect(splat: Splat, u: Uniforms, t_s: f32) -> Splat { var s = splat;\n\
+    let n = noise3(40.0 * splat.rest_m);\n\
+    s.colour = s.colour * (0.7 + 0.6 * n) + 0.2 * clamp(n.zxy, vec3f(0.0), vec3f(1.0));\n\
+    s.centre_m += own_from_world(splat, u.step_m * vec3f(n.x, fract(t_s), n.z));\n\
+    s.rotation = product(vec4f(0.0, 0.0, 0.6, 0.8), s.rotation);\n\
+    s.scale_m *= 1.0 + 0.5 * n.y; if random(splat.row, 3u) < 0.2 { s.opacity = 0.0; } return s; }";
+
+/// A body whose colours depend on where they are seen from.
+fn bright_body(count: usize) -> (Arc<Splats>, Arc<splatstage::scene::Body>) {
+    let (splats, body) = made_body(count, 12, 9);
+    let mut splats = (*splats).clone();
+    let mut chance = Chance(3);
+    splats.sh_degree = 2;
+    splats.sh_rest = (0..splats.len() * 24)
+        .map(|_| 0.5 * chance.next())
+        .collect();
+    (Arc::new(splats), body)
+}
+
+/// One body in two poses, one of them edited, and once more as it was loaded; all with effects.
+fn bodies_frame() -> Frame {
+    use splatstage::scene::body::Pivot;
+    let (splats, body) = bright_body(3000);
+    let mut chance = Chance(17);
+    let lively = effect(LIVELY);
+    let at = |x: f32| {
+        let mut draw = SplatDraw::new(Arc::clone(&splats));
+        draw.placement.translation = Vec3::new(x, 0.0, 0.0);
+        draw.placement.rotation = Quat::from_rotation_y(3.0 * x);
+        draw.effects = vec![used(&lively, &[0.01 + x.abs() * 0.05])];
+        draw
+    };
+    let mut draws = vec![at(-0.25), at(0.0), at(0.25)];
+    draws[0].pose = Some(random_pose(&body, &mut chance, Pivot::Joint));
+    draws[1].pose = Some(random_pose(&body, &mut chance, Pivot::Origin));
+    draws[1].edits = edits();
+    draws[2].edits = edits();
+    Frame {
+        camera: head_camera(0.9),
+        draws,
+        ..Frame::default()
+    }
+}
+
+#[test]
+fn effects_over_posed_and_edited_bodies_equal_the_twin() {
+    let frame = bodies_frame();
+    assert_twins("bodies", &frame);
+    let turned = |yaw_rad: f32| Camera {
+        rotation: frame.camera.rotation * Quat::from_rotation_y(yaw_rad),
+        ..frame.camera
+    };
+    let filmed = Frame {
+        film: Some(Box::new(Film {
+            shutter: [turned(-0.015), turned(0.015)],
+            ..Film::default()
+        })),
+        ..frame
+    };
+    assert_twins("bodies-filmed", &filmed);
+}
+
+/// The brute-force film: at every instant another place of the effects, another time, another camera.
+#[test]
+fn effects_in_a_reference_film_equal_the_mean_of_their_twins() {
+    let Some(context) = given::gpu() else { return };
+    let mut frame = bodies_frame();
+    let film = Film {
+        exposure_s: 0.02,
+        readout_s: 0.0,
+        shutter: [frame.camera; 2],
+        noise_shot: 0.0,
+        noise_read: 0.0,
+        ..Film::default()
+    };
+    frame.film = Some(Box::new(film.clone()));
+    let exposed: Vec<Frame> = (0..3)
+        .map(|k| {
+            let mut instant = frame.clone();
+            instant.camera.position.x += 0.02 * k as f32;
+            for draw in &mut instant.draws {
+                draw.effects[0].t_s = 0.5 * k as f32;
+                draw.effects[0].values[0] += 0.01 * k as f32;
+            }
+            instant
+        })
+        .collect();
+    // The first and the last instant stand at the ends of the exposure: half of their steps is within.
+    let weights = [0.25, 0.5, 0.25];
+    let mut light = vec![glam::DVec3::ZERO; (SIZE[0] * SIZE[1]) as usize];
+    for (instant, weight) in exposed.iter().zip(weights) {
+        let still = Film {
+            shutter: [instant.camera; 2],
+            ..film.clone()
+        };
+        let instant = Frame {
+            film: Some(Box::new(still)),
+            ..instant.clone()
+        };
+        let own = reference::film::light(&instant, SIZE, &Rules::product()).expect("is filmed");
+        for (sum, own) in light.iter_mut().zip(own) {
+            *sum += weight * own;
+        }
+    }
+    let truth = reference::finish::finish(&frame, &film, &light, SIZE);
+    let truth = from_rgba(SIZE, truth);
+    for (method, packing, is_apart, bound) in KINDS {
+        let (picture, _) = renderer(context, method, packing, is_apart)
+            .reference_film(context, &frame, SIZE, &exposed)
+            .expect("films");
+        let name = format!("bodies-reference-{method:?}-{packing:?}");
+        assert_close(&name, &from_rgba(SIZE, picture.rgba), &truth, bound);
+    }
+}
+
+#[test]
+fn effects_spreads_and_poses_reach_every_page() {
+    use splatstage::scene::body::Pivot;
+    let Some(context) = given::gpu() else { return };
+    let burn = effect(
+        "struct Uniforms { front: f32 }\n\
+         fn effect(splat: Splat, u: Uniforms, t_s: f32) -> Splat { var s = splat;\n\
+         s.colour = mix(vec3f(1.0, 0.3, 0.0), s.colour, clamp(abs(s.spread_m - u.front) * 4.0, 0.0, 1.0));\n\
+         if random(splat.row, 1u) < 0.1 || splat.spread_m < u.front { s.opacity = 0.0; } return s; }",
+    );
+    let splats = ball(3000);
+    let own_axes = |_| Some(glam::Mat3::from_diagonal(Vec3::splat(0.08)));
+    let mut spread = Spread::new(&splats.means, own_axes, None);
+    let top = spread.nearest(&splats.means, Vec3::Z).expect("there");
+    spread.begin(&splats.means, top, 0.0);
+    spread.reach(&splats.means, 2.0);
+    let mut burning = SplatDraw::new(Arc::clone(&splats));
+    burning.effects = vec![used(&burn, &[0.7])];
+    burning.arrivals = Some(spread.arrivals().clone());
+    let (body_splats, body) = bright_body(1500);
+    let mut posed = SplatDraw::new(body_splats);
+    posed.placement.translation = Vec3::new(0.0, 0.0, 1.6);
+    posed.pose = Some(random_pose(&body, &mut Chance(5), Pivot::Joint));
+    posed.effects = vec![used(&effect(LIVELY), &[0.02])];
+    let frame = Frame {
+        camera: camera(),
+        draws: vec![burning, posed],
+        ..Frame::default()
+    };
+    let truth = from_rgba(SIZE, reference::shown(&frame, SIZE, &Rules::product()));
+    for (method, packing, is_apart, bound) in KINDS {
+        let mut pictures = Vec::new();
+        // 3000 and 1500 splats on 12 and 6 pages, and on one each.
+        for page_rows_max in [Some(256), None] {
+            let settings = Settings {
+                raster: Some(method),
+                packing,
+                effects_apart: Some(is_apart),
+                page_rows_max,
+                ..Settings::default()
+            };
+            let mut renderer = Renderer::new(context, &settings).expect("shaders build");
+            let (picture, stats) = renderer.picture(context, &frame, SIZE).expect("a picture");
+            assert_eq!(stats.count, 4500);
+            pictures.push((picture, stats.sorted));
+        }
+        let found = from_rgba(SIZE, pictures[0].0.rgba.clone());
+        let name = format!("pages-{method:?}-{packing:?}");
+        assert_close(&name, &found, &truth, bound);
+        assert!(pictures[0] == pictures[1], "{name}: as on one page");
+    }
+}
+
+/// The stage drops what surely is off the picture; culling decides about the rest.
+#[test]
+fn an_effect_that_changes_nothing_drops_and_moves_nothing() {
+    let Some(context) = given::gpu() else { return };
+    let same = effect("fn effect(splat: Splat, t_s: f32) -> Splat { return splat; }");
+    // Needles and plates of all sizes, most of them beside or behind the camera, many across the edge.
+    let mut splats = Splats::default();
+    let mut chance = Chance(23);
+    for i in 0..20_000 {
+        let far = 10.0_f32.powf(1.5 * chance.next() + 0.3);
+        splats.means.push(far * chance.vector());
+        let size = 1.3 * chance.next() - 2.5;
+        let shape = chance.vector() * if i % 3 == 0 { 3.0 } else { 0.5 };
+        splats.log_scales.push(Vec3::splat(size) + shape);
+        let turn = Quat::from_scaled_axis(3.0 * chance.vector());
+        splats.rotations.push(turn);
+        splats.opacities.push(0.5 + 0.49 * chance.next());
+        splats.dc.push(chance.vector());
+    }
+    let splats = Arc::new(splats);
+    for (i, fov_deg) in [20.0_f32, 75.0, 120.0].into_iter().enumerate() {
+        let mut draw = SplatDraw::new(Arc::clone(&splats));
+        draw.placement.scale = [1.0, 0.3, 4.0][i];
+        draw.placement.rotation = Quat::from_rotation_x(i as f32);
+        draw.tint[3] = [1.0, 0.05, 1.0][i];
+        let eye = Vec3::new(0.1, 0.2, 0.3);
+        let plain = Frame {
+            camera: Camera::look_at(eye, Vec3::X, Vec3::Y, fov_deg.to_radians()),
+            draws: vec![draw.clone()],
+            ..Frame::default()
+        };
+        draw.effects = vec![used(&same, &[])];
+        let frame = Frame {
+            draws: vec![draw],
+            ..plain.clone()
+        };
+        for (method, packing, is_apart, _) in KINDS {
+            let mut renderer = renderer(context, method, packing, is_apart);
+            let (wanted, bare) = renderer.picture(context, &plain, SIZE).expect("a picture");
+            let (found, stats) = renderer.picture(context, &frame, SIZE).expect("a picture");
+            let share = bare.sorted as f64 / bare.count as f64;
+            println!("{fov_deg} degrees: {share:.3} of {} sorted", bare.count);
+            assert!(share > 0.005 && share < 0.9, "{share}");
+            assert_eq!(stats.sorted, bare.sorted, "{method:?} {packing:?}");
+            let off = (found.rgba.iter().zip(&wanted.rgba)).map(|(a, b)| a.abs_diff(*b));
+            assert!(off.max() <= Some(1), "{method:?} {packing:?}");
+        }
+    }
 }
 
 // --- scripts -------------------------------------------------------------------------------------
@@ -632,7 +860,7 @@ fn a_real_statue_burns_from_the_touch_to_the_last_splat_that_hangs_together() {
         .map(|r| spread.arrivals().row(r))
         .filter(|m| *m < NEVER_M)
         .fold(0.0, f32::max);
-    let mut renderer = renderer(context, RasterMethod::Tiles, Packing::Packed);
+    let mut renderer = renderer(context, RasterMethod::Tiles, Packing::Packed, true);
     let mut sorted = Vec::new();
     for step in 0..=6 {
         let front = (furthest + 3.0 * radius) * step as f32 / 6.0;

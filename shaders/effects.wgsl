@@ -1,24 +1,25 @@
-// Splats as they are drawn where a draw has effects: each goes through `effected`, which the host writes
-// (src/gpu/effects.rs) out of the effects' own texts. Joined with shared/effect.wgsl. Twin:
-// src/reference/effect.rs. `plain.wgsl` is what stands here where there are none.
+// Stage "effects": what a draw's effects make of its splats, before culling. One thread a splat.
+// The host writes `effected` (src/gpu/effects.rs) out of the effects' own texts. CPU twin:
+// src/reference/effect.rs.
+// Joined with: shared/types, quaternion, splat_packed or splat_float, effect, the effects' own texts,
+// rows, and either edit, sh, plain and off, or stood.
 
+@group(0) @binding(0) var<uniform> view: View;
+@group(0) @binding(1) var<storage, read> page: Page;
 // Way along the surface, one a splat. One entry where there is no spread.
 @group(1) @binding(3) var<storage, read> arrivals: array<f32>;
 
-// A splat with its colour from where it is seen, before the handle's tint.
-struct Drawn {
-    splat: Splat,
-    colour: vec3<f32>,
-}
+// Brightest colour that an effect gives; as in src/effect/mod.rs.
+const EFFECT_COLOUR_MAX: f32 = 64.0;
 
-fn drawn_splat(index: u32) -> Splat {
-    return drawn(index).splat;
-}
-
-fn drawn(index: u32) -> Drawn {
-    let standing = load_standing(index);
-    let splat = standing.splat;
-    let world = page.world_translation + turned(page.world_rotation, page.scale * splat.mean);
+@compute @workgroup_size(256)
+fn effects(@builtin(global_invocation_id) id: vec3<u32>) {
+    let index = id.x;
+    if index >= page.count {
+        return;
+    }
+    let before = drawn(index);
+    let splat = before.splat;
     var arrival = NEVER;
     if page.has_arrivals != 0u {
         arrival = arrivals[index];
@@ -27,19 +28,24 @@ fn drawn(index: u32) -> Drawn {
         splat.mean,
         splat.scale,
         splat.rotation,
-        seen_colour(index, standing),
+        before.colour,
         splat.opacity,
         load_splat(index).mean,
-        world,
+        page.world_translation + turned(page.world_rotation, page.scale * splat.mean),
         page.world_rotation,
         page.scale,
         arrival,
         page.first_row + index,
     ));
-    return Drawn(
-        Splat(after.centre_m, after.scale_m, after.rotation, after.opacity, splat.dc),
-        after.colour,
-    );
+    // What is not drawn costs one row.
+    if !(after.opacity * page.tint.a >= ALPHA_MIN) || is_off(after) {
+        row_place[index] = vec4<f32>(after.centre_m, 0.0);
+        return;
+    }
+    row_place[index] = vec4<f32>(after.centre_m, after.opacity);
+    row_scale[index] = vec4<f32>(after.scale_m, 0.0);
+    row_rotation[index] = after.rotation;
+    row_colour[index] = vec4<f32>(after.colour, 0.0);
 }
 
 // What an effect may change, within what can be drawn.
@@ -58,6 +64,3 @@ fn settled(before: EffectSplat, after: EffectSplat) -> EffectSplat {
     s.opacity = select(0.0, after.opacity, is_number);
     return s;
 }
-
-// Brightest colour that an effect gives; as in src/effect/mod.rs.
-const EFFECT_COLOUR_MAX: f32 = 64.0;
