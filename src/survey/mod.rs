@@ -11,6 +11,7 @@ pub mod looks;
 pub mod rooms;
 pub mod route;
 mod up;
+mod upright;
 pub mod voxels;
 pub mod walls;
 
@@ -158,7 +159,7 @@ pub fn survey(
             floor.height(p).unwrap_or(p.y)
         })
         .collect();
-    let walls = Walls::find(&voxels, &floor, &curve);
+    let walls = Walls::find(&level, &voxels, &floor, &curve);
     Ok(Survey {
         up,
         rotation,

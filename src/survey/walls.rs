@@ -6,7 +6,8 @@
 //! by votes (Hough 1962), then fitted by least squares.
 
 use super::floor::Floor;
-use super::voxels::Voxels;
+use super::upright::{self, Centres};
+use super::voxels::{Placed, Voxels};
 use crate::motion::Spline;
 use glam::{IVec3, Vec2, Vec3};
 use rayon::prelude::*;
@@ -20,8 +21,8 @@ const BEYOND_M: f64 = 2.5;
 /// Most places that rays are sent from.
 const PLACES_MAX: usize = 8_000;
 /// Heights above the floor of the rays, metres: first, distance and number.
-const HEIGHT_M: [f32; 2] = [0.25, 0.1];
-const HEIGHTS: usize = 24;
+pub(super) const HEIGHT_M: [f32; 2] = [0.25, 0.1];
+pub(super) const HEIGHTS: usize = 24;
 /// Heights of a body among them: from and one after the last.
 const BODY: [usize; 2] = [3, 15];
 /// Furthest wall that is looked for, metres.
@@ -41,13 +42,13 @@ const LINES_MAX: usize = 6;
 const SHARE_MIN: f32 = 0.08;
 /// A piece grows over gaps of this, metres: wider ones part two pieces, and two in line with this between
 /// them are one wall with an opening.
-const GAP_M: f32 = 0.3;
+pub(super) const GAP_M: f32 = 0.3;
 const JOIN_M: f32 = 2.5;
 /// A piece grows by this much at a time, metres, and so often.
 const GROW_M: f32 = 0.5;
 const ROUNDS_MAX: usize = 200;
 /// Pieces are kept count of in parts of this length, metres.
-const PART_M: f32 = 0.1;
+pub(super) const PART_M: f32 = 0.1;
 /// How much better in line two pieces have to be than what lies on one.
 const JOIN_SHARE: f32 = 1.0;
 /// A shorter piece takes in no other, metres.
@@ -66,10 +67,14 @@ const DEEP_M: f32 = 0.6;
 /// Ends of pieces are known to this, metres: about them what is there within so much decides.
 const END_M: f32 = 0.4;
 const ABOUT_M: f32 = 0.25;
+/// What is this far along a piece from a place is at it, metres.
+const AT_M: f32 = 0.06;
+/// A ray that passes an end by no more than this meets it where nothing else is near, metres.
+const PAST_M: f32 = 0.03;
 /// With this share of it there a short piece is a wall.
 const WHOLE_MIN: f32 = 0.5;
 /// So many heights of a place make it wall.
-const HEIGHTS_MIN: u32 = 3;
+pub(super) const HEIGHTS_MIN: u32 = 3;
 /// An opening is no wider, metres: where walls are further apart, a place begins.
 const OPENING_M: f32 = 4.0;
 /// Walls whose directions differ by less are in line (cosine of 25 degrees).
@@ -125,8 +130,8 @@ pub struct Piece {
     pub to: Vec2,
     /// Heights at which it is there, by parts of its length; the first part begins so much before `from`,
     /// metres.
-    parts: Vec<u32>,
-    early_m: f32,
+    pub(super) parts: Vec<u32>,
+    pub(super) early_m: f32,
 }
 
 /// What rays to one side met.
@@ -205,7 +210,7 @@ pub struct Walls {
 impl Walls {
     /// Finds what is beside a way.
     #[must_use]
-    pub fn find(voxels: &Voxels, floor: &Floor, curve: &Spline) -> Self {
+    pub fn find(draws: &[Placed<'_>], voxels: &Voxels, floor: &Floor, curve: &Spline) -> Self {
         let length_m = curve.length();
         let every_m = EVERY_M.max(length_m / PLACES_MAX as f64);
         let station = |u: f64| {
@@ -253,7 +258,9 @@ impl Walls {
             .collect();
         // Sides apart, each in the order of the way.
         hits.sort_by_key(|hit| (hit.station % 2, hit.station));
-        let pieces = pieces(&hits, voxels.cell_m() * ON_CELLS, every_m);
+        let on_m = voxels.cell_m() * ON_CELLS;
+        let found = pieces(&hits, on_m, every_m);
+        let pieces = settled(draws, &found, &stations, on_m);
         let gaps = gaps(&pieces);
         let sides: Vec<[Side; 2]> = asked
             .par_iter()
@@ -335,9 +342,24 @@ fn pieces(hits: &[Hit], on_m: f32, every_m: f64) -> Vec<Piece> {
     for (_, line, middle) in seeds {
         found.extend(grown(hits, &mut taken, line, middle, on_m));
     }
-    let mut pieces = joined(found, on_m);
-    pieces.retain(|piece| piece.length_m() >= ALONE_M_MIN);
-    pieces
+    joined(found, on_m)
+}
+
+/// The same pieces where their splats are.
+fn settled(draws: &[Placed<'_>], pieces: &[Piece], stations: &[Station], on_m: f32) -> Vec<Piece> {
+    let centres = Centres::about(draws, pieces);
+    let foot_y = |p: Vec2| {
+        let far = |s: &Station| p.distance_squared(Vec2::new(s.foot.x, s.foot.z));
+        let nearest = stations.iter().min_by(|a, b| far(a).total_cmp(&far(b)));
+        nearest.map_or(0.0, |s| s.foot.y)
+    };
+    let exact: Vec<Piece> = pieces
+        .par_iter()
+        .map(|piece| upright::settled(piece, &centres, &foot_y, on_m))
+        .collect();
+    let mut exact = joined(exact, on_m);
+    exact.retain(|piece| piece.length_m() >= ALONE_M_MIN);
+    exact
 }
 
 /// Lines in what was met along a stretch of the way: how much lies on each, and a place on it.
@@ -603,9 +625,9 @@ impl Piece {
         if !(-PART_M..=self.length_m() + PART_M).contains(&along_m) {
             return 0;
         }
-        let at = ((along_m + self.early_m).max(0.0) / PART_M) as usize;
-        let from = at.saturating_sub(1);
-        let to = (at + 2).min(self.parts.len());
+        let part = |metres: f32| ((metres + self.early_m).max(0.0) / PART_M) as usize;
+        let from = part(along_m - AT_M);
+        let to = (part(along_m + AT_M) + 1).min(self.parts.len());
         self.parts[from.min(to)..to]
             .iter()
             .fold(0, |mask, part| mask | part)
@@ -668,7 +690,21 @@ impl Piece {
 /// The wall of those that a ray crosses, nearest first: the nearest face, and where faces meet that which is
 /// nearer to what is met, `met_m`.
 fn chosen<'a>(crossed: &'a [Crossing<'a>], met_m: f32) -> Option<&'a Crossing<'a>> {
-    let inside = crossed.iter().find(|c| c.inside_m() >= 0.0);
+    let mut inside = crossed.iter().find(|c| c.inside_m() >= 0.0);
+    let past = crossed
+        .iter()
+        .filter(|c| c.inside_m() >= -PAST_M)
+        .max_by(|a, b| {
+            a.inside_m()
+                .min(0.0)
+                .total_cmp(&b.inside_m().min(0.0))
+                .then(b.far_m.total_cmp(&a.far_m))
+        });
+    if let Some(past) = past
+        && inside.is_none_or(|i| i.far_m > past.far_m + DEEP_M)
+    {
+        inside = Some(past);
+    }
     let first = inside.or(crossed.first())?;
     let near = || {
         crossed

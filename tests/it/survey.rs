@@ -478,10 +478,7 @@ fn walls_are_told_from_what_is_in_them_and_before_them() {
             }
         }
         eprintln!("{seed}: {near} of {all} walls within 3 cm, {named} of {holes} recesses");
-        assert!(
-            all > 60 && near * 100 >= all * 98,
-            "{seed}: {near} of {all}"
-        );
+        assert!(all > 60 && near == all, "{seed}: {near} of {all}");
         assert!(
             holes > 10 && named * 10 >= holes * 9,
             "{seed}: {named} of {holes}"
@@ -728,27 +725,14 @@ fn a_plaza_without_a_ceiling_is_walked_across() {
     }
 }
 
-/// The built-in passage, through the command: against its plan, which the survey never sees.
-#[test]
-fn the_alley_is_surveyed_as_it_was_planned() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let out = folder.path().join("walk");
-    let out = out.to_str().expect("text");
-    let (code, report, errors) = run(&["survey", "@alley", "-o", out, "--json"]);
-    assert_eq!(code, 0, "{errors}");
-    let length_m = report["length_m"].as_f64().expect("metres");
-    assert!(length_m > 55.0, "{report}");
-    // The passage is made again, not written.
-    assert_eq!(report["scan"]["scene"], "@alley");
-    assert!(!Path::new(out).join("scan.sog").exists());
-    let (code, trace, errors) = run(&["trace", out, "--json", "--to", "2", "--step", "0.5"]);
-    assert_eq!(code, 0, "{errors}");
-    assert_eq!(trace["frames"].as_array().map_or(0, Vec::len), 4);
-    let data = saved(Path::new(out));
-    let list = |value: &Json| -> Vec<Option<f32>> {
-        let all = value.as_array().expect("a list").iter();
-        all.map(|v| v.as_f64().map(|v| v as f32)).collect()
-    };
+/// What is written in `walk.json` as a list of numbers.
+fn list(value: &Json) -> Vec<Option<f32>> {
+    let all = value.as_array().expect("a list").iter();
+    all.map(|v| v.as_f64().map(|v| v as f32)).collect()
+}
+
+/// The way of `walk.json`.
+fn way_of(data: &Json) -> Spline {
     let points: Vec<_> = data["route"]
         .as_array()
         .expect("a way")
@@ -758,21 +742,13 @@ fn the_alley_is_surveyed_as_it_was_planned() {
             Vec3::new(p[0].expect("x"), p[1].expect("y"), p[2].expect("z")).as_dvec3()
         })
         .collect();
-    let curve = Spline::new(&points, false).expect("a way");
+    Spline::new(&points, false).expect("a way")
+}
+
+/// How far the walls of a surveyed `@alley` are from those of its plan, sorted, metres.
+fn walls_off_m(data: &Json) -> Vec<f32> {
+    let curve = way_of(data);
     let at = |metres: f64| curve.at((metres / curve.length()).min(1.0)).as_vec3();
-    let heights = list(&data["floor"]["heights_m"]);
-    let asked: String = (0..heights.len())
-        .map(|i| {
-            let p = at(i as f64 * survey::FLOOR_EVERY_M);
-            format!("row(plan.floor({}, {}))\n", p.x, p.z)
-        })
-        .collect();
-    let planned = numbers(&format!("local plan = require('./plan')\n{asked}"));
-    let worst_m = heights
-        .iter()
-        .zip(&planned)
-        .map(|(found, planned)| (found.expect("a height") - planned[0]).abs())
-        .fold(0.0, f32::max);
     let walls = numbers(
         "local plan = require('./plan')
         for _, w in plan.street(16).walls do
@@ -823,6 +799,42 @@ fn the_alley_is_surveyed_as_it_was_planned() {
         }
     }
     off_m.sort_by(f32::total_cmp);
+    off_m
+}
+
+/// The built-in passage, through the command: against its plan, which the survey never sees.
+#[test]
+fn the_alley_is_surveyed_as_it_was_planned() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("walk");
+    let out = out.to_str().expect("text");
+    let (code, report, errors) = run(&["survey", "@alley", "-o", out, "--json"]);
+    assert_eq!(code, 0, "{errors}");
+    let length_m = report["length_m"].as_f64().expect("metres");
+    assert!(length_m > 55.0, "{report}");
+    // The passage is made again, not written.
+    assert_eq!(report["scan"]["scene"], "@alley");
+    assert!(!Path::new(out).join("scan.sog").exists());
+    let (code, trace, errors) = run(&["trace", out, "--json", "--to", "2", "--step", "0.5"]);
+    assert_eq!(code, 0, "{errors}");
+    assert_eq!(trace["frames"].as_array().map_or(0, Vec::len), 4);
+    let data = saved(Path::new(out));
+    let curve = way_of(&data);
+    let at = |metres: f64| curve.at((metres / curve.length()).min(1.0)).as_vec3();
+    let heights = list(&data["floor"]["heights_m"]);
+    let asked: String = (0..heights.len())
+        .map(|i| {
+            let p = at(i as f64 * survey::FLOOR_EVERY_M);
+            format!("row(plan.floor({}, {}))\n", p.x, p.z)
+        })
+        .collect();
+    let planned = numbers(&format!("local plan = require('./plan')\n{asked}"));
+    let worst_m = heights
+        .iter()
+        .zip(&planned)
+        .map(|(found, planned)| (found.expect("a height") - planned[0]).abs())
+        .fold(0.0, f32::max);
+    let off_m = walls_off_m(&data);
     let near = off_m.iter().filter(|m| **m < 0.03).count();
     eprintln!(
         "{length_m:.1} m, floor within {worst_m:.4} m; of {} walls {near} within 3 cm, half within {:.4} m",
@@ -834,11 +846,29 @@ fn the_alley_is_surveyed_as_it_was_planned() {
         off_m.len() > 250 && off_m[off_m.len() / 2] < 0.005,
         "{off_m:?}"
     );
-    // What is left are places within a hand of a corner, where two houses meet.
-    assert!(near * 100 >= off_m.len() * 98, "{near} of {}", off_m.len());
+    assert_eq!(near, off_m.len(), "walls within 3 cm");
     // What the script is asked for is passed on.
     let (code, _, errors) = run(&["survey", "@alley", "-o", out, "--force", "--arg", "count=0"]);
     assert!(code == 1 && errors.contains("count"), "{code}: {errors}");
+}
+
+/// Other seeds lay other splats on the same plan, and the way runs otherwise: steps between houses, pipes, signs
+/// on walls and shop windows are met elsewhere.
+#[test]
+fn walls_of_other_alleys_are_as_planned_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for seed in 1..=6 {
+        let out = folder.path().join(seed.to_string());
+        let out = out.to_str().expect("text");
+        let seed = format!("seed={seed}");
+        let (code, _, errors) = run(&["survey", "@alley", "-o", out, "--json", "--arg", &seed]);
+        assert_eq!(code, 0, "{errors}");
+        let off_m = walls_off_m(&saved(Path::new(out)));
+        let near = off_m.iter().filter(|m| **m < 0.03).count();
+        eprintln!("{seed}: of {} walls {near} within 3 cm", off_m.len());
+        assert!(off_m.len() > 250, "{seed}: {}", off_m.len());
+        assert_eq!(near, off_m.len(), "{seed}: walls within 3 cm");
+    }
 }
 
 /// What another program wrote and what this one writes: the same cells.
