@@ -95,10 +95,23 @@ pub(super) struct Program {
     entry: usize,
 }
 
-/// Something that has no meaning for one splat.
+/// Something that has no meaning for one splat, or is too much.
 pub(super) struct Unknown {
-    pub what: String,
+    pub message: String,
     pub span: Span,
+}
+
+impl Unknown {
+    fn new(what: &str, span: Span) -> Self {
+        let message = format!("{what} means nothing in an effect");
+        Self { message, span }
+    }
+
+    /// Of values and variables.
+    fn too_much(span: Span) -> Self {
+        let message = "variables and values of more than a million numbers in all".to_owned();
+        Self { message, span }
+    }
 }
 
 /// Why a run was broken off.
@@ -153,8 +166,14 @@ fn kind_of(kind: ScalarKind) -> Kind {
     }
 }
 
-/// Most words of one frame: an array of a million entries is no effect.
-const FRAME_WORDS_MAX: u32 = 1 << 16;
+/// Most words of one value: an array of a million entries is no effect.
+const VALUE_WORDS_MAX: u32 = 1 << 16;
+/// Most words of all frames, and of all constants. No function is in itself, so all frames are more than
+/// any run needs at once.
+const FRAMES_WORDS_MAX: u32 = 1 << 20;
+/// Most calls that one run of the entry holds, each counted once wherever its turn comes: functions that
+/// call each other twice are a million calls after twenty of them, and a driver writes all of them out.
+const CALLS_MAX: u64 = 1 << 14;
 
 impl Program {
     /// Makes a valid module ready; `entry` is the function that is run.
@@ -172,26 +191,38 @@ impl Program {
         for (handle, variable) in module.global_variables.iter() {
             let span = module.global_variables.get_span(handle);
             let inner = &module.types[variable.ty].inner;
-            let words = words_of(module, inner).filter(|w| *w <= FRAME_WORDS_MAX);
+            let words = words_of(module, inner).filter(|w| *w <= VALUE_WORDS_MAX);
             let Some(words) = words.filter(|_| variable.space == naga::AddressSpace::Private)
             else {
-                let what = "a variable outside of functions".to_owned();
-                return Err(Unknown { what, span });
+                return Err(Unknown::new("a variable outside of functions", span));
             };
             places.push(globals.len() as u32);
             globals.resize(globals.len() + words as usize, 0);
         }
-        let mut functions = Vec::new();
+        let mut functions: Vec<Function> = Vec::new();
+        let (mut words, mut calls) = (0, Vec::new());
         for (handle, function) in module.functions.iter() {
+            // A function is declared before those that call it.
+            let own = calls_in(&function.body, &calls);
+            if own > CALLS_MAX {
+                let message = format!("this function makes more than {CALLS_MAX} calls in all");
+                let span = module.functions.get_span(handle);
+                return Err(Unknown { message, span });
+            }
+            calls.push(own);
             let compiled = Compiler {
                 module,
                 info: &info[handle],
                 function,
                 constants: &constants,
                 globals: &places,
+                room: FRAMES_WORDS_MAX - words,
+                span: module.functions.get_span(handle),
                 slots: Vec::new(),
             };
-            functions.push(compiled.compile()?);
+            let compiled = compiled.compile()?;
+            words += compiled.frame.len() as u32;
+            functions.push(compiled);
         }
         Ok(Self {
             functions,
@@ -354,6 +385,22 @@ impl Program {
     }
 }
 
+/// Calls that a block holds, and those that the called functions hold, which `known` says of each.
+fn calls_in(block: &Block, known: &[u64]) -> u64 {
+    let of = |block: &Block| calls_in(block, known);
+    let counts = block.iter().map(|statement| match statement {
+        Statement::Call { function, .. } => 1 + known.get(function.index()).unwrap_or(&0),
+        Statement::Block(inner) => of(inner),
+        Statement::If { accept, reject, .. } => of(accept) + of(reject),
+        Statement::Switch { cases, .. } => cases.iter().map(|case| of(&case.body)).sum(),
+        Statement::Loop {
+            body, continuing, ..
+        } => of(body) + of(continuing),
+        _ => 0,
+    });
+    counts.sum()
+}
+
 /// Lays out the frame of a call.
 fn enter(memory: &mut Memory, function: &Function, base: usize) {
     let end = base + function.frame.len();
@@ -371,13 +418,14 @@ fn constants(module: &Module, info: &naga::valid::ModuleInfo) -> Result<Vec<Vec<
     let mut slots = Vec::new();
     let mut words: Vec<u32> = Vec::new();
     for (handle, expression) in module.global_expressions.iter() {
-        let unknown = |what: &str| Unknown {
-            what: what.to_owned(),
-            span: module.global_expressions.get_span(handle),
-        };
+        let span = module.global_expressions.get_span(handle);
+        let unknown = |what: &str| Unknown::new(what, span);
         let ty = info[handle].inner_with(&module.types);
         let slot =
             slot_of(module, ty, words.len() as u32).ok_or_else(|| unknown("such a constant"))?;
+        if slot.at + slot.words > FRAMES_WORDS_MAX {
+            return Err(Unknown::too_much(span));
+        }
         words.resize(words.len() + slot.words as usize, 0);
         let at = slot.at as usize;
         let slot_at = |h: &Handle<Expression>| slots[h.index()];
@@ -409,7 +457,7 @@ fn constants(module: &Module, info: &naga::valid::ModuleInfo) -> Result<Vec<Vec<
 }
 
 fn slot_of(module: &Module, ty: &TypeInner, at: u32) -> Option<Slot> {
-    let words = words_of(module, ty).filter(|w| *w <= FRAME_WORDS_MAX)?;
+    let words = words_of(module, ty).filter(|w| *w <= VALUE_WORDS_MAX)?;
     let (scalar, rows) = match ty {
         TypeInner::Scalar(scalar) | TypeInner::Vector { scalar, .. } => (Some(*scalar), 0),
         TypeInner::Matrix { scalar, rows, .. } => (Some(*scalar), *rows as u32),
@@ -441,6 +489,10 @@ struct Compiler<'m> {
     function: &'m naga::Function,
     constants: &'m [Vec<u32>],
     globals: &'m [u32],
+    /// Words that the frame may take.
+    room: u32,
+    /// Of the function's name.
+    span: Span,
     slots: Vec<Slot>,
 }
 
@@ -453,18 +505,22 @@ impl Compiler<'_> {
             let slot = slot_of(module, ty, next);
             let slot = slot.ok_or_else(|| self.unknown(handle, "a value of this type"))?;
             next = slot.at + slot.words;
+            if next > self.room {
+                return Err(Unknown::too_much(self.span_of(handle)));
+            }
             self.slots.push(slot);
         }
         let mut locals = Vec::new();
         for (handle, local) in function.local_variables.iter() {
             let words = words_of(module, &module.types[local.ty].inner);
-            let words = words.filter(|w| *w <= FRAME_WORDS_MAX);
-            let words = words.ok_or_else(|| Unknown {
-                what: "a variable of this type".to_owned(),
-                span: function.local_variables.get_span(handle),
-            })?;
+            let words = words.filter(|w| *w <= VALUE_WORDS_MAX);
+            let span = function.local_variables.get_span(handle);
+            let words = words.ok_or_else(|| Unknown::new("a variable of this type", span))?;
             locals.push((next, words));
             next += words;
+            if next > self.room {
+                return Err(Unknown::too_much(span));
+            }
         }
         let mut frame = vec![0; next as usize];
         let mut ops = Vec::with_capacity(function.expressions.len());
@@ -530,11 +586,12 @@ impl Compiler<'_> {
                 Some(slot) => *slot,
                 None => {
                     let ty = &module.types[argument.ty].inner;
-                    let slot = slot_of(module, ty, frame.len() as u32).ok_or_else(|| Unknown {
-                        what: "an argument of this type".to_owned(),
-                        span: Span::UNDEFINED,
-                    })?;
+                    let slot = slot_of(module, ty, frame.len() as u32)
+                        .ok_or_else(|| Unknown::new("an argument of this type", self.span))?;
                     frame.resize(frame.len() + slot.words as usize, 0);
+                    if frame.len() > self.room as usize {
+                        return Err(Unknown::too_much(self.span));
+                    }
                     slot
                 }
             });
@@ -550,10 +607,13 @@ impl Compiler<'_> {
     }
 
     fn unknown(&self, handle: Handle<Expression>, what: &str) -> Unknown {
-        Unknown {
-            what: what.to_owned(),
-            span: self.function.expressions.get_span(handle),
-        }
+        Unknown::new(what, self.span_of(handle))
+    }
+
+    /// Where an expression stands; where that is not known, the function's name.
+    fn span_of(&self, handle: Handle<Expression>) -> Span {
+        let span = self.function.expressions.get_span(handle);
+        if span.is_defined() { span } else { self.span }
     }
 
     /// Refuses statements that have no meaning for one splat.
@@ -588,10 +648,7 @@ impl Compiler<'_> {
                         Statement::ImageStore { .. } | Statement::ImageAtomic { .. } => "a texture",
                         _ => "a statement of this kind",
                     };
-                    return Err(Unknown {
-                        what: what.to_owned(),
-                        span: *span,
-                    });
+                    return Err(Unknown::new(what, *span));
                 }
             }
         }
@@ -918,11 +975,19 @@ fn binary(op: Binary, kind: Kind, a: u32, b: u32) -> u32 {
     }
 }
 
+/// WGSL's clamp; what is no number becomes `low`, as most drivers have it.
+fn within(value: f32, low: f32, high: f32) -> f32 {
+    value.max(low).min(high)
+}
+
 fn converted(word: u32, from: Kind, to: Kind) -> u32 {
     let is_true = |v: bool| if v { 1.0_f32 } else { 0.0 };
     match (from, to) {
-        (Kind::F32, Kind::I32) => (f(word) as i32).cast_unsigned(),
-        (Kind::F32, Kind::U32) => f(word) as u32,
+        // What lies outside of the range becomes the last number that both types hold.
+        (Kind::F32, Kind::I32) => {
+            (within(f(word), -2_147_483_648.0, 2_147_483_520.0) as i32).cast_unsigned()
+        }
+        (Kind::F32, Kind::U32) => within(f(word), 0.0, 4_294_967_040.0) as u32,
         (Kind::F32, Kind::Bool) => u32::from(f(word) != 0.0),
         (Kind::I32, Kind::F32) => (i(word) as f32).to_bits(),
         (Kind::U32, Kind::F32) => (word as f32).to_bits(),
@@ -1089,8 +1154,8 @@ fn float_function(fun: Math, [a, b, c, _]: [f32; 4]) -> f32 {
         M::Abs => a.abs(),
         M::Min => a.min(b),
         M::Max => a.max(b),
-        M::Clamp => a.max(b).min(c),
-        M::Saturate => a.clamp(0.0, 1.0),
+        M::Clamp => within(a, b, c),
+        M::Saturate => within(a, 0.0, 1.0),
         M::Cos => a.cos(),
         M::Cosh => a.cosh(),
         M::Sin => a.sin(),
@@ -1115,19 +1180,17 @@ fn float_function(fun: Math, [a, b, c, _]: [f32; 4]) -> f32 {
         M::Exp2 => a.exp2(),
         M::Log => a.ln(),
         M::Log2 => a.log2(),
+        // exp2(b log2(a)), which is no number below 0.
+        M::Pow if a < 0.0 => f32::NAN,
         M::Pow => a.powf(b),
-        M::Sign => {
-            if a == 0.0 {
-                0.0
-            } else {
-                a.signum()
-            }
-        }
+        M::Sign if a > 0.0 => 1.0,
+        M::Sign if a < 0.0 => -1.0,
+        M::Sign => 0.0,
         M::Fma => a.mul_add(b, c),
         M::Mix => a * (1.0 - c) + b * c,
         M::Step => f32::from(u8::from(a <= b)),
         M::SmoothStep => {
-            let t = ((c - a) / (b - a)).clamp(0.0, 1.0);
+            let t = within((c - a) / (b - a), 0.0, 1.0);
             t * t * (3.0 - 2.0 * t)
         }
         M::Sqrt => a.sqrt(),

@@ -190,7 +190,9 @@ impl Effect {
             let at = place.map_or(1, |p| p.line_number.saturating_sub(lines_before).max(1));
             fail(at, &one_line(&format!("{}{notes}", error.message())))
         })?;
-        let info = Validator::new(ValidationFlags::all(), Capabilities::empty())
+        // Two halves in one word: splats come so.
+        let can = Capabilities::SHADER_FLOAT16_IN_FLOAT32;
+        let info = Validator::new(ValidationFlags::all(), can)
             .validate(&module)
             .map_err(|error| {
                 // The innermost place stands last.
@@ -235,10 +237,8 @@ impl Effect {
             .map_or(1, |at| at as u32 + 1);
         let (uniforms, has_uniforms) =
             signature(&module, function).map_err(|why| fail(declared_at, &why))?;
-        let program = Program::new(&module, &info, entry).map_err(|unknown| {
-            let message = format!("{} means nothing in an effect", unknown.what);
-            fail(line(unknown.span), &message)
-        })?;
+        let program = Program::new(&module, &info, entry)
+            .map_err(|unknown| fail(line(unknown.span), &unknown.message))?;
         let effect = Self {
             file: file.to_owned(),
             hash: Sha256::digest(source).into(),
@@ -655,6 +655,77 @@ mod tests {
         assert!(line == 2 && message.contains("page"), "{line} {message}");
         let (_, message) = error_of("\u{0}");
         assert!(!message.is_empty());
+    }
+
+    #[test]
+    fn what_would_take_all_memory_or_all_time_is_refused_at_its_line() {
+        // Every name is a copy of 65,536 numbers.
+        let copies: String = (0..3000).map(|i| format!("  let b{i} = a;\n")).collect();
+        let text = format!(
+            "// Much.\nfn effect(splat: Splat, t_s: f32) -> Splat {{\n  var a: array<f32, 65536>;\n{copies}  return splat; }}"
+        );
+        let (line, message) = error_of(&text);
+        assert!(
+            line == 2 && message.contains("more than a million numbers"),
+            "{line} {message}"
+        );
+        let constants: String = (0..3000)
+            .map(|i| format!("const C{i} = array<f32, 65536>();\n"))
+            .collect();
+        let (_, message) = error_of(&format!(
+            "{constants}fn effect(splat: Splat, t_s: f32) -> Splat {{ return splat; }}"
+        ));
+        assert!(message.contains("more than a million numbers"), "{message}");
+        // Forty functions that each call the one before twice: 2^40 calls, and no loop.
+        let calls: String = (1..40)
+            .map(|i| {
+                format!(
+                    "fn twice{i}(x: f32) -> f32 {{ return twice{}(x) + twice{}(x + 1.0); }}\n",
+                    i - 1,
+                    i - 1
+                )
+            })
+            .collect();
+        let (line, message) = error_of(&format!(
+            "fn twice0(x: f32) -> f32 {{ return sin(x); }}\n{calls}\
+             fn effect(splat: Splat, t_s: f32) -> Splat {{ var s = splat; s.opacity = twice39(t_s); return s; }}"
+        ));
+        assert!(message.contains("more than 16384 calls"), "{message}");
+        assert_eq!(line, 15, "twice14 is the first that makes them");
+    }
+
+    #[test]
+    fn numbers_at_the_edges_are_what_wgsl_says() {
+        let number = |expression: &str| {
+            // What comes in is not known when the text is read.
+            let s = run(&format!(
+                "let inf = 1.0 / (t_s - 1.5); let nan = inf - inf; let two = t_s + 0.5;\ns.opacity = {expression};"
+            ));
+            s.opacity
+        };
+        for (expression, wanted) in [
+            ("f32(i32(two * 2e9))", 2_147_483_520.0),
+            ("f32(i32(-two * 2e9))", -2_147_483_648.0),
+            ("f32(u32(two * 4e9))", 4_294_967_040.0),
+            ("f32(u32(-two))", 0.0),
+            ("f32(i32(-t_s))", -1.0),
+            ("saturate(nan)", 0.0),
+            ("clamp(nan, 2.0, 3.0)", 2.0),
+            ("smoothstep(two, two, two)", 0.0),
+            ("sign(nan)", 0.0),
+            ("sign(-two)", -1.0),
+            ("min(nan, two)", 2.0),
+            ("pow(two, 10.0)", 1024.0),
+            ("f32(pow(-two, two) == 4.0)", 0.0),
+            ("round(two + 0.5)", 2.0),
+            ("-3.0 * two % 4.0", -2.0),
+        ] {
+            let found = number(expression);
+            assert!(
+                (found - wanted).abs() <= wanted.abs() * 1e-6,
+                "{expression} is {found}"
+            );
+        }
     }
 
     #[test]

@@ -238,11 +238,13 @@ impl Effects {
         self.ready.as_ref().map(|ready| &ready.settled)
     }
 
-    /// What depends on no effect, built anew from other texts; `None` where no draw had effects yet.
+    /// What depends on no effect, built anew from other texts; `None` where no draw had effects yet. The
+    /// stage itself is only tried, with no effect in it.
     ///
     /// # Errors
     /// A shader that does not validate.
     pub fn rebuilt(&self, making: Making<'_>) -> Result<Option<Ready>, Error> {
+        self.pipeline(making, &[])?;
         match self.ready {
             Some(_) => self.built(making).map(Some),
             None => Ok(None),

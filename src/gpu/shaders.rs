@@ -181,9 +181,10 @@ pub(super) fn module_of(
     let mut joined = String::new();
     // First line (from 1) of each part in the joined text.
     let mut starts: Vec<(u32, &Part<'_>)> = Vec::new();
+    let mut first = 1;
     for part in parts {
-        let first = u32::try_from(joined.lines().count()).unwrap_or(u32::MAX) + 1;
         starts.push((first, part));
+        first += u32::try_from(part.text.lines().count()).unwrap_or(0);
         joined.push_str(&part.text);
         if !joined.ends_with('\n') {
             joined.push('\n');

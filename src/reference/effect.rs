@@ -1,4 +1,4 @@
-//! Effects on one splat, one after the other: what `shared/effected.wgsl` does, by the interpreter.
+//! Effects on one splat, one after the other: what `effects.wgsl` does, by the interpreter.
 
 use crate::effect::{COLOUR_MAX, EFFECTS_MAX, EffectSplat, EffectUse};
 use glam::{Quat, Vec3};
