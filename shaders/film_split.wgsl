@@ -56,69 +56,41 @@ fn film_edges(@builtin(global_invocation_id) id: vec3<u32>) {
     textureStore(result, id.xy, vec4<f32>(edge, 0.0, 0.0));
 }
 
-// Edges of a stretch and a rim on both sides, in eight lines: near and far; strength and what it loses with
-// every pixel of distance.
-const STRETCH: u32 = 32u;
-const REACH_MAX: u32 = 16u;
-const LINE: u32 = 64u;
-var<workgroup> edges: array<vec2<f32>, 512>;
-var<workgroup> strengths: array<vec2<f32>, 512>;
-
-// The strongest edge along a line through pixel `own` of the stretch, each weaker with its distance and gone
-// where its near thing does not get to. `first` is the first pixel of the group's first line.
-fn strongest(lane: u32, own: vec2<u32>, first: vec2<i32>, along: vec2<i32>) -> vec2<f32> {
+// The strongest edge along a line through `at`, each weaker with its distance and gone where its near
+// thing does not get to.
+fn strongest(at: vec2<i32>, along: vec2<i32>) -> vec2<f32> {
+    let reach = i32(film.split_reach_px);
     let size = vec2<i32>(textureDimensions(source));
-    for (var i = lane; i < 8u * LINE; i += 256u) {
-        let place = first + (i32(i % LINE) - i32(REACH_MAX)) * along + i32(i / LINE) * along.yx;
-        var edge = vec2<f32>(0.0);
-        if all(place >= vec2<i32>(0)) && all(place < size) {
-            edge = textureLoad(source, place, 0).rg;
-        }
-        let strength = edge.x - edge.y;
-        edges[i] = edge;
-        strengths[i] = vec2<f32>(strength, strength / (0.5 * film.reach_px_m * edge.x + 2.0));
-    }
-    workgroupBarrier();
-    let reach = min(film.split_reach_px, REACH_MAX);
-    let middle = own.y * LINE + own.x + REACH_MAX;
-    var best = middle;
+    var best = vec2<f32>(0.0);
     var best_score = 0.0;
-    for (var i = 0u; i <= 2u * reach; i++) {
-        let at = middle - reach + i;
-        let strength = strengths[at];
-        let score = strength.x - abs(f32(i) - f32(reach)) * strength.y;
+    for (var i = -reach; i <= reach; i++) {
+        let place = at + i * along;
+        if any(place < vec2<i32>(0)) || any(place >= size) {
+            continue;
+        }
+        let edge = textureLoad(source, place, 0).rg;
+        let radius = 0.5 * film.reach_px_m * edge.x + 2.0;
+        let score = (edge.x - edge.y) * (1.0 - f32(abs(i)) / radius);
         if score > best_score {
             best_score = score;
-            best = at;
+            best = edge;
         }
     }
-    return select(vec2<f32>(0.0), edges[best], best_score > 0.0);
+    return best;
 }
 
-@compute @workgroup_size(32, 8)
-fn film_spread_rows(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let own = vec2<u32>(lane % STRETCH, lane / STRETCH);
-    let first = group.xy * vec2<u32>(STRETCH, 8u);
-    let found = strongest(lane, own, vec2<i32>(first), vec2<i32>(1, 0));
-    let at = first + own;
-    if all(at < textureDimensions(source)) {
-        textureStore(result, at, vec4<f32>(found, 0.0, 0.0));
+@compute @workgroup_size(64, 4)
+fn film_spread_rows(@builtin(global_invocation_id) id: vec3<u32>) {
+    if any(id.xy >= textureDimensions(source)) {
+        return;
     }
+    textureStore(result, id.xy, vec4<f32>(strongest(vec2<i32>(id.xy), vec2<i32>(1, 0)), 0.0, 0.0));
 }
 
-@compute @workgroup_size(8, 32)
-fn film_spread_columns(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let own = vec2<u32>(lane / 8u, lane % 8u);
-    let first = group.xy * vec2<u32>(8u, STRETCH);
-    let found = strongest(lane, own, vec2<i32>(first), vec2<i32>(0, 1));
-    let at = first + own.yx;
-    if all(at < textureDimensions(source)) {
-        textureStore(result, at, vec4<f32>(found, 0.0, 0.0));
+@compute @workgroup_size(64, 4)
+fn film_spread_columns(@builtin(global_invocation_id) id: vec3<u32>) {
+    if any(id.xy >= textureDimensions(source)) {
+        return;
     }
+    textureStore(result, id.xy, vec4<f32>(strongest(vec2<i32>(id.xy), vec2<i32>(0, 1)), 0.0, 0.0));
 }

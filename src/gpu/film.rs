@@ -547,12 +547,9 @@ impl Recorder<'_> {
             let film = || stage.film.as_entire_binding();
             let edges = [film(), texture(&targets.half_depth), texture(a)];
             self.run(&stage.edges, &edges, half_px, encoder);
-            for (step, from, to, group_px) in [
-                (&stage.spread_rows, a, b, [32, 8]),
-                (&stage.spread_columns, b, a, [8, 32]),
-            ] {
+            for (step, from, to) in [(&stage.spread_rows, a, b), (&stage.spread_columns, b, a)] {
                 let resources = [film(), texture(from), texture(to)];
-                self.run_groups(step, &resources, groups(half_px, group_px), encoder);
+                self.run_groups(step, &resources, groups(half_px, [64, 4]), encoder);
             }
             timing.mark(encoder, "film split");
         } else if !targets.is_unsplit.replace(true) {

@@ -312,7 +312,7 @@ pub struct FilmUniform {
     pub lens_m: [[f32; 4]; TAPS_MAX as usize],
 }
 
-/// Splits reach no farther from their edges, px of the half-size picture; REACH_MAX in film_split.wgsl.
+/// Splits reach no farther from their edges, px of the half-size picture.
 const SPLIT_REACH_MAX_PX: f64 = 16.0;
 /// Things nearer to the lens than this may lose the outermost part of their split, metres.
 const SPLIT_NEAR_M: f64 = 0.35;
