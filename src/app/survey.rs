@@ -35,6 +35,9 @@ const DATA_FORMAT: u32 = 1;
 /// Speed of a walker who looks at nothing, metres a second, for the duration in the report.
 const SPEED_M_S: f64 = 1.2;
 
+/// How high a ceiling is, and from where on it is no room's, metres.
+const CEILING_M_USUAL: [f32; 2] = [2.5, 9.0];
+
 /// What to survey, and where to put it.
 #[derive(Clone, Debug, Default)]
 pub struct SurveyOptions {
@@ -152,6 +155,14 @@ pub fn survey(options: &SurveyOptions) -> anyhow::Result<Value> {
     let place = scan.place(found.rotation, scale);
     let written = put_collision(options, &found, place.rotation, place.scale)?;
     let mut report = report(&found, timings, start);
+    if let Some(ceiling_m) = found.ceiling_m.filter(|m| *m > CEILING_M_USUAL[1]) {
+        // What a storey of the usual height would make of it.
+        let times = f64::from(scale * CEILING_M_USUAL[0] / ceiling_m);
+        report["hint"] = json!(format!(
+            "ceilings are {ceiling_m:.1} m high: a hall, or a scan that is not in metres; a room would be as \
+             high as rooms are with --scale {times:.2}"
+        ));
+    }
     report["collision"] = json!({
         "read": scan.collision.as_ref().and_then(|p| p.file_name()).map(|n| n.to_string_lossy()),
         "written": written,
@@ -427,6 +438,7 @@ fn report(found: &Survey, timings: serde_json::Map<String, Value>, start: Instan
         "up": rounded(found.up),
         "cell_m": round(f64::from(found.voxels.cell_m())),
         "cells": found.voxels.count(),
+        "ceiling_m": found.ceiling_m.map(|m| round(f64::from(m))),
         "floor_m2": round(f64::from(found.floor.area_m2())),
         "floor_m": {
             "lowest": round(f64::from(low)),

@@ -31,13 +31,15 @@ pub fn survey(report: &Value) -> String {
     let output = report["output"].as_str().unwrap_or_default();
     let file = report["scan"]["file"].as_str().unwrap_or_default();
     let how = report["scan"]["how"].as_str().unwrap_or_default();
+    let hint = report["hint"].as_str();
+    let hint = hint.map_or(String::new(), |hint| format!("hint: {hint}\n"));
     format!(
         "up: {x:.3} {y:.3} {z:.3}\n\
          floor: {:.1} m2, {:.2} to {:.2} m high along the way\n\
          rooms: {}, {} on the way\n\
          way: {:.1} m, {:.0} s, {:.2} m clear on each side, {} looks\n\
          scan: {output}/{file}, {how}\n\
-         play it: splatstage {output}\n",
+         {hint}play it: splatstage {output}\n",
         number(&report["floor_m2"]),
         number(&report["floor_m"]["lowest"]),
         number(&report["floor_m"]["highest"]),

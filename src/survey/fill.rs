@@ -24,9 +24,14 @@ const SAMPLES_MAX: u64 = 8_192;
 const CLOUD: u32 = 12;
 /// Most pieces of splats that are kept at once (16 bytes each): beyond it cells are made larger.
 const PIECES_MAX: u64 = 48 << 20;
-/// Most samples of one level: some twenty seconds of two cores. A scan in a unit ten times too small has more,
+/// Most samples of one level: some ten seconds of two cores. A scan in a unit ten times too small has more,
 /// and gets larger cells.
-const ALL_SAMPLES_MAX: u64 = 2_000_000_000;
+const ALL_SAMPLES_MAX: u64 = 1_000_000_000;
+/// Most cells of one level: twice those of a flat of eighteen rooms. What asks them needs some fifty bytes for
+/// each.
+const CELLS_MAX: usize = 48_000_000;
+/// One block of so many tells how many cells there will be.
+const PROBED: usize = 32;
 /// Splats more transparent than this are not drawn, so they fill nothing.
 const OPACITY_MIN: f32 = 1.0 / 255.0;
 /// Rows that a thread takes at once.
@@ -304,13 +309,14 @@ struct Sums {
     cells: Vec<[f32; 8]>,
 }
 
-/// Fills a level with the splats `of`. `progress` is told shares of this level's work, 0 to 1.
+/// Fills a level with the splats `of`; `None` where it would have too many cells. `progress` is told shares of this
+/// level's work, 0 to 1.
 pub(super) fn fill(
     rows: &Rows<'_>,
     of: &[u32],
     cell_m: f32,
     progress: &(dyn Fn(f32) + Sync),
-) -> Level {
+) -> Option<Level> {
     let super_m = cell_m * SUPER_CELLS as f32;
     let chunks: Vec<Vec<Piece>> = of
         .par_chunks(CHUNK)
@@ -331,6 +337,16 @@ pub(super) fn fill(
     progress(0.5);
 
     let groups: Vec<&[Piece]> = pieces.chunk_by(|a, b| a.block == b.block).collect();
+    let probed: usize = groups
+        .par_iter()
+        .step_by(PROBED)
+        .map_init(Sums::new, |sums, group| {
+            sums.block(rows, cell_m, group).1.len()
+        })
+        .sum();
+    if probed.saturating_mul(PROBED) > CELLS_MAX {
+        return None;
+    }
     let done = std::sync::atomic::AtomicUsize::new(0);
     let blocks: Vec<(Block, Vec<Cell>)> = groups
         .par_iter()
@@ -343,7 +359,7 @@ pub(super) fn fill(
             filled
         })
         .collect();
-    Level::new(cell_m, blocks)
+    Some(Level::new(cell_m, blocks))
 }
 
 impl Sums {

@@ -26,6 +26,7 @@ pub use walls::{Kind, WALLS_EVERY_M, Walls};
 use crate::motion::Spline;
 use crate::scene::Placement;
 use glam::{Quat, Vec3};
+use rayon::prelude::*;
 
 /// Room that is kept to each side of a way where nobody asks for another, metres.
 pub const CLEARANCE_M: f32 = 0.3;
@@ -37,6 +38,10 @@ pub const EYE_M: f32 = 1.58;
 pub const FLOOR_EVERY_M: f64 = 0.25;
 /// Cells over this area become larger, m²: 16 million columns of cells are enough.
 const AREA_M2_MAX: f32 = 40_000.0;
+/// Ceilings are looked for over so many places of the floor, and no higher, metres.
+const CEILINGS_MAX: usize = 4_000;
+const CEILING_M_MAX: f32 = 100.0;
+
 /// What a caller may ask for.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -87,6 +92,9 @@ pub struct Survey {
     pub walls: Walls,
     /// What is worth a look.
     pub looks: Vec<Proposal>,
+    /// How high ceilings are over most of the floor, metres; `None` under the open sky. Much more than a storey
+    /// is a hall, or a scan in another unit.
+    pub ceiling_m: Option<f32>,
 }
 
 /// Why nothing was found.
@@ -159,6 +167,7 @@ pub fn survey(
             floor.height(p).unwrap_or(p.y)
         })
         .collect();
+    let ceiling_m = ceiling_m(&voxels, &floor);
     let walls = Walls::find(&level, &voxels, &floor, &curve);
     Ok(Survey {
         up,
@@ -170,7 +179,28 @@ pub fn survey(
         heights_m,
         walls,
         looks,
+        ceiling_m,
     })
+}
+
+/// The middle one of the heights of ceilings, where most of the floor has one.
+fn ceiling_m(voxels: &Voxels, floor: &Floor) -> Option<f32> {
+    let count = floor.spots().len();
+    let every = count.div_ceil(CEILINGS_MAX).max(1);
+    let asked: Vec<u32> = (0..count as u32).step_by(every).collect();
+    let mut met: Vec<f32> = asked
+        .par_iter()
+        .filter_map(|spot| {
+            let eye = floor.place(*spot) + Vec3::Y * EYE_M;
+            let far_m = voxels.look(eye, Vec3::Y, CEILING_M_MAX).distance_m?;
+            Some(EYE_M + far_m)
+        })
+        .collect();
+    if met.len() * 2 < asked.len() {
+        return None;
+    }
+    let middle = met.len() / 2;
+    Some(*met.select_nth_unstable_by(middle, f32::total_cmp).1)
 }
 
 /// Shares of a curve's length, `every_m` metres apart; the last may be a little beyond its end.

@@ -6,8 +6,9 @@
 
 use super::voxels::Placed;
 use crate::scene::sh::SH_C0;
-use glam::{Mat3, Quat, Vec3};
+use glam::{IVec2, Mat3, Quat, Vec2, Vec3};
 use rayon::prelude::*;
+use std::collections::HashMap;
 
 /// Splats that are looked at: a hundred thousand show a plane as well as ten million.
 const SAMPLES_MAX: usize = 120_000;
@@ -52,10 +53,32 @@ const WALLS_SPREAD_MIN: f32 = 0.02;
 /// The ground slopes by so much before walls are believed instead of it, degrees.
 const SLOPE_DEG: [f32; 2] = [0.75, 9.0];
 
+/// Squares of the plan on which ground is looked for, metres.
+const SQUARE_M: f32 = 0.25;
+/// What is further out than this is no ground, in squares.
+const FAR_SQUARES: f32 = 1e6;
+/// Ground has nothing between these heights over it, metres, and a foot climbs so much to the next square.
+const FREE_M: [f32; 2] = [0.35, 1.75];
+const CLIMB_M: f32 = 0.3;
+/// What is next to ground and bounds it is between these heights over it, metres, and no further, in squares.
+const BESIDE_M: [f32; 2] = [0.4, 2.2];
+const BESIDE: i32 = 2;
+/// What ground counts that nothing bounds: the outside of a wall that lies is wide too, but nothing is above it. Of
+/// the share that is bounded the square counts.
+const OPEN: f32 = 0.05;
+/// Another direction is up only where so many times as much ground lies across it.
+const MORE_GROUND: f32 = 2.0;
+/// Which side of it is up is told by this many times as much ground: where its layers are the strongest of all, and
+/// where they are not, so that nothing else was told of it.
+const FAR_MORE_GROUND: f32 = 3.0;
+const SOME_MORE_GROUND: f32 = 1.25;
+
 /// A splat as a piece of surface.
 struct Facet {
     place: Vec3,
     normal: Vec3,
+    /// Its two longer axes, one standard deviation each, metres.
+    axes: [Vec3; 2],
     /// Opacity times area, m².
     weight: f32,
     /// Brightness, 0 to 1.
@@ -83,7 +106,7 @@ pub(super) fn find(draws: &[Placed<'_>]) -> Option<Vec3> {
         .collect();
     // A tilted floor is smeared over many layers until its tilt is known, so the best few are turned to
     // their planes before they are compared.
-    let mut best: Option<(f32, Vec3)> = None;
+    let mut tried: Vec<(f32, Vec3)> = Vec::with_capacity(TRIED);
     for _ in 0..TRIED {
         let first = (0..candidates.len())
             // Of equals the first.
@@ -98,21 +121,47 @@ pub(super) fn find(draws: &[Placed<'_>]) -> Option<Vec3> {
             .map(|(_, bonus)| *bonus)
             .fold(1.0, f32::max);
         let strength = usual * layers(&facets, axis).strength();
-        if best.is_none_or(|(known, _)| strength > known) {
-            best = Some((strength, axis));
-        }
+        tried.push((strength, axis));
         for (score, candidate) in scores.iter_mut().zip(&candidates) {
             if candidate.dot(candidates[first]).abs() > APART_COS {
                 *score = 0.0;
             }
         }
     }
-    let (_, axis) = best?;
-    // What files are: y up or y down as they say, or z up. They tell more than the scan where that is
-    // the same from both sides.
-    let usual = (USUAL_Y * axis.y).clamp(-USUAL_Y, USUAL_Y) - USUAL_Z * axis.z;
-    let is_up = layers(&facets, axis).lean() + usual >= 0.0;
-    let up = if is_up { axis } else { -axis };
+    // Of equals the first: the sort is stable.
+    tried.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let upward = |axis: Vec3| {
+        // What files are: y up or y down as they say, or z up. They tell more than the scan where that is
+        // the same from both sides.
+        let usual = (USUAL_Y * axis.y).clamp(-USUAL_Y, USUAL_Y) - USUAL_Z * axis.z;
+        if layers(&facets, axis).lean() + usual >= 0.0 {
+            axis
+        } else {
+            -axis
+        }
+    };
+    // Seen from below ground is bounded by little: where one side has far more of it, that is up.
+    let sided = |axis: Vec3, times: f32| {
+        let (over_m2, under_m2) = (ground_m2(&facets, axis), ground_m2(&facets, -axis));
+        let up = if over_m2 > times * under_m2 {
+            axis
+        } else if under_m2 > times * over_m2 {
+            -axis
+        } else {
+            upward(axis)
+        };
+        (over_m2.max(under_m2), up)
+    };
+    let (mut most_m2, mut up) = sided(tried.first()?.1, FAR_MORE_GROUND);
+    // Between high walls under the open sky there is more wall than ground. Where one can walk tells them
+    // apart.
+    let needed_m2 = MORE_GROUND * most_m2;
+    for (_, axis) in &tried[1..] {
+        let (found_m2, found) = sided(*axis, SOME_MORE_GROUND);
+        if found_m2 > needed_m2.max(most_m2) {
+            (most_m2, up) = (found_m2, found);
+        }
+    }
     Some(plumb(&facets, up).unwrap_or(up))
 }
 
@@ -141,10 +190,13 @@ fn facets(draws: &[Placed<'_>]) -> Vec<Facet> {
                 continue;
             }
             let turn = Mat3::from_quat(draw.placement.rotation * splats.rotations[i].normalize());
-            let normal = turn.col(sigma.min_position());
+            let thinnest = sigma.min_position();
+            let normal = turn.col(thinnest);
+            let axis = |step: usize| turn.col((thinnest + step) % 3) * sigma[(thinnest + step) % 3];
             facets.push(Facet {
                 place: draw.placement.apply(splats.means[i]),
                 normal,
+                axes: [axis(1), axis(2)],
                 weight: opacity * middle.min(WIDE_M) * wide.min(WIDE_M),
                 light: (0.5 + SH_C0 * splats.dc[i].element_sum() / 3.0).clamp(0.0, 1.0),
             });
@@ -287,6 +339,107 @@ fn refined(facets: &[Facet], direction: Vec3) -> Vec3 {
         axis = plane(facets, axis).unwrap_or(axis);
     }
     best
+}
+
+/// How much ground there would be if `up` were up, m²: level, with room for a body over it, connected, and bounded by
+/// what stands beside it.
+fn ground_m2(facets: &[Facet], up: Vec3) -> f32 {
+    let u = up.any_orthonormal_vector();
+    let v = up.cross(u);
+    // Heights of what is in each square, and whether it is level.
+    let mut columns: HashMap<IVec2, Vec<(f32, bool)>> = HashMap::new();
+    for facet in facets {
+        let is_level = facet.normal.dot(up).abs() > NEAR_COS;
+        let counts = facet
+            .axes
+            .map(|axis| (axis.length().min(1.0) / SQUARE_M).ceil() as i32);
+        for i in -counts[0]..=counts[0] {
+            for j in -counts[1]..=counts[1] {
+                let p = facet.place
+                    + facet.axes[0] * (i as f32 / counts[0].max(1) as f32)
+                    + facet.axes[1] * (j as f32 / counts[1].max(1) as f32);
+                let square = (Vec2::new(p.dot(u), p.dot(v)) / SQUARE_M).floor();
+                if square.abs().max_element() > FAR_SQUARES {
+                    continue;
+                }
+                let square = square.as_ivec2();
+                columns
+                    .entry(square)
+                    .or_default()
+                    .push((p.dot(up), is_level));
+            }
+        }
+    }
+    // Where one can stand: a square, and a height in it.
+    let mut squares: Vec<IVec2> = columns.keys().copied().collect();
+    squares.sort_unstable_by_key(|s| (s.x, s.y));
+    let mut spots: Vec<(IVec2, f32)> = Vec::new();
+    for square in squares {
+        let Some(column) = columns.get_mut(&square) else {
+            continue;
+        };
+        column.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let mut last = f32::NEG_INFINITY;
+        for (height, is_level) in column.iter() {
+            if *is_level && *height > last + FREE_M[0] && !has(column, *height, FREE_M) {
+                spots.push((square, *height));
+                last = *height;
+            }
+        }
+    }
+    // By squares, and in each from the lowest up.
+    let number = |square: IVec2, height: f32| {
+        let lowest = (square.x, square.y, height - CLIMB_M);
+        let i = spots.partition_point(|s| (s.0.x, s.0.y, s.1) < lowest);
+        spots
+            .get(i)
+            .is_some_and(|s| s.0 == square && s.1 <= height + CLIMB_M)
+            .then_some(i)
+    };
+    let is_bounded = |square: IVec2, height: f32, way: IVec2| {
+        (1..=BESIDE).any(|k| {
+            let column = columns.get(&(square + way * k));
+            column.is_some_and(|column| has(column, height, BESIDE_M))
+        })
+    };
+    let mut seen = vec![false; spots.len()];
+    let mut most_m2 = 0.0_f32;
+    for start in 0..spots.len() {
+        if seen[start] {
+            continue;
+        }
+        seen[start] = true;
+        let mut region = vec![start];
+        let (mut edges, mut bounded) = (0_u32, 0_u32);
+        let mut next = 0;
+        while next < region.len() {
+            let (square, height) = spots[region[next]];
+            next += 1;
+            for way in [IVec2::X, IVec2::NEG_X, IVec2::Y, IVec2::NEG_Y] {
+                if let Some(i) = number(square + way, height) {
+                    if !seen[i] {
+                        seen[i] = true;
+                        region.push(i);
+                    }
+                } else {
+                    edges += 1;
+                    bounded += u32::from(is_bounded(square, height, way));
+                }
+            }
+        }
+        let share = bounded as f32 / edges.max(1) as f32;
+        let area_m2 = region.len() as f32 * SQUARE_M * SQUARE_M;
+        most_m2 = most_m2.max(area_m2 * (OPEN + share * share));
+    }
+    most_m2
+}
+
+/// Whether a column, lowest first, has something so far over a height, metres.
+fn has(column: &[(f32, bool)], height: f32, above_m: [f32; 2]) -> bool {
+    let from = column.partition_point(|(h, _)| *h < height + above_m[0]);
+    column
+        .get(from)
+        .is_some_and(|(h, _)| *h < height + above_m[1])
 }
 
 /// The direction along all walls, where they stand in more than one direction and say something else than the

@@ -139,6 +139,8 @@ struct Mark {
     reach_m: f32,
 }
 
+/// A place of a face: which part, which height, and how far off, in steps.
+type FacePlace = (i32, u32, i32);
 /// Where a line runs along a piece: how far off at its start and at its end, metres.
 type Offs = [f32; 2];
 
@@ -202,7 +204,7 @@ pub(super) fn settled(
 /// The line near a piece on which most of its face lies.
 fn best_line(marks: &[Mark], length_m: f32) -> Offs {
     // Each place of the face counts once, however many splats it has.
-    let mut places: Vec<(i32, u32, i32)> = marks
+    let mut places: Vec<FacePlace> = marks
         .iter()
         .filter(|m| (0.0..length_m).contains(&m.along_m))
         .map(|m| {
@@ -212,7 +214,7 @@ fn best_line(marks: &[Mark], length_m: f32) -> Offs {
         .collect();
     places.sort_unstable();
     places.dedup();
-    let faces: Vec<(f32, &[(i32, u32, i32)])> = places
+    let faces: Vec<(f32, &[FacePlace])> = places
         .chunk_by(|a, b| (a.0, a.1) == (b.0, b.1))
         .map(|face| ((face[0].0 as f32 + 0.5) * PART_M / length_m, face))
         .collect();

@@ -36,6 +36,8 @@ pub(super) const SUPER_CELLS: i32 = 16;
 const COARSER: f32 = 4.0;
 /// Grids: the fifth has cells 256 times as large as the first.
 const LEVELS_MAX: usize = 5;
+/// Cells are not made larger than this, metres.
+const CELL_M_LAST: f32 = 1e4;
 /// Steps of stored opacity and thickness: 1/512 up to 128.
 const STORED: f32 = 512.0;
 
@@ -353,21 +355,34 @@ impl Voxels {
             return Self { levels };
         }
         let all: Vec<u32> = (0..rows.len() as u32).collect();
-        let mut split = rows.split(&all, cell_m);
-        while split.is_too_much() && cell_m < 1e4 {
-            cell_m *= 2.0;
-            split = rows.split(&all, cell_m);
-        }
-        drop(all);
-        levels.push(fill::fill(&rows, &split.here, cell_m, progress));
-        while !split.larger.is_empty() && levels.len() < LEVELS_MAX {
-            cell_m *= COARSER;
-            split = rows.split(&split.larger, cell_m);
-            if split.is_too_much() {
+        let split = loop {
+            let split = rows.split(&all, cell_m);
+            let is_last = cell_m >= CELL_M_LAST;
+            if (is_last || !split.is_too_much())
+                && let Some(level) = fill::fill(&rows, &split.here, cell_m, progress)
+            {
+                levels.push(level);
+                break split;
+            }
+            if is_last {
                 // Millions of huge splats are no scan.
+                return Self { levels };
+            }
+            cell_m *= 2.0;
+        };
+        drop(all);
+        let mut larger = split.larger;
+        while !larger.is_empty() && levels.len() < LEVELS_MAX {
+            cell_m *= COARSER;
+            let split = rows.split(&larger, cell_m);
+            if split.is_too_much() {
                 break;
             }
-            levels.push(fill::fill(&rows, &split.here, cell_m, &|_| ()));
+            let Some(level) = fill::fill(&rows, &split.here, cell_m, &|_| ()) else {
+                break;
+            };
+            levels.push(level);
+            larger = split.larger;
         }
         Self { levels }
     }

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
-use world::{World, passage_floor, plaza_floor};
+use world::{World, passage_floor, plaza_floor, stairs_floor};
 
 const RED: Vec3 = Vec3::new(0.8, 0.2, 0.1);
 const BLUE: Vec3 = Vec3::new(0.1, 0.2, 0.8);
@@ -528,6 +528,80 @@ fn scans_that_lie_on_their_side_are_set_upright() {
     }
 }
 
+/// A lane between high walls, up stairs, under the open sky: walls are larger than the ground, and no ceiling helps.
+#[test]
+fn ground_is_told_from_walls_that_are_larger() {
+    let world = World::stairs();
+    let half = std::f32::consts::FRAC_PI_2;
+    for turn in [
+        Quat::IDENTITY,
+        Quat::from_rotation_x(half),
+        Quat::from_rotation_x(2.0 * half),
+        Quat::from_rotation_x(-half),
+        Quat::from_rotation_z(half),
+        Quat::from_rotation_z(-half),
+    ] {
+        let mut splats = world.splats.clone();
+        splats.turn(Mat3::from_quat(turn));
+        let found = survey_of(&splats, &Options::default()).expect("a way");
+        let back = turn.inverse() * found.rotation.inverse();
+        let off_deg = (back * Vec3::Y).angle_between(Vec3::Y).to_degrees();
+        assert!(off_deg < 0.3, "{turn}: {off_deg} degrees, {}", found.up);
+        assert!(found.route.length_m > 12.0, "{}", found.route.length_m);
+        let points: Vec<_> = found.route.points.iter().map(|p| p.as_dvec3()).collect();
+        let curve = Spline::new(&points, false).expect("a way");
+        for (i, height) in found.heights_m.iter().enumerate() {
+            let u = (i as f64 * survey::FLOOR_EVERY_M / curve.length()).min(1.0);
+            let p = curve.at(u).as_vec3();
+            let p = back * Vec3::new(p.x, *height, p.z);
+            // A hand from an edge of a stair either of the two is right.
+            let off_m = [-0.1, 0.0, 0.1]
+                .map(|by| (p.y - stairs_floor(p.x + by)).abs())
+                .into_iter()
+                .fold(f32::INFINITY, f32::min);
+            // The walker's floor is a slope over stairs: half a stair.
+            let is_stairs = (5.5..9.9).contains(&p.x);
+            assert!(
+                off_m < if is_stairs { 0.09 } else { 0.02 },
+                "{off_m} m at {p}"
+            );
+        }
+    }
+}
+
+/// More surface than memory: cells become larger until there are few enough.
+#[test]
+fn cells_of_a_scan_that_is_far_too_large_are_larger() {
+    let world = World::storeys(30, 50.0, 3.0);
+    let cells = voxels(&world.splats);
+    eprintln!("{} cells of {} m", cells.count(), cells.cell_m());
+    assert!(cells.cell_m() > 1.5 * voxels::CELL_M, "{}", cells.cell_m());
+    assert!((1_000_000..60_000_000).contains(&cells.count()));
+    let ground = cells.ground(Vec3::new(20.0, 32.0, 20.0)).expect("a floor");
+    assert!((ground - 30.0).abs() < 0.05, "{ground}");
+}
+
+/// Streets between houses that are higher than the street is wide, and a place.
+#[test]
+fn large_places_are_walked_across() {
+    for (length_m, width_m, least_m) in [(100.0, 9.0, 90.0), (40.0, 50.0, 30.0)] {
+        let world = World::place(length_m, width_m);
+        let start = Instant::now();
+        let found = survey_of(&world.splats, &Options::default()).expect("a way");
+        let worst_m = found.heights_m.iter().map(|m| m.abs()).fold(0.0, f32::max);
+        eprintln!(
+            "{length_m} by {width_m} m: cells of {} m, {:.0} m long, floor within {worst_m:.3} m, {:.1} s",
+            found.voxels.cell_m(),
+            found.route.length_m,
+            start.elapsed().as_secs_f64()
+        );
+        assert!(found.up.distance(Vec3::Y) < 2e-3, "{}", found.up);
+        assert!(found.route.length_m > least_m, "{}", found.route.length_m);
+        assert!(worst_m < 0.03, "{worst_m}");
+        assert_eq!(found.ceiling_m, None);
+    }
+}
+
 #[test]
 fn a_way_goes_through_the_points_that_are_given() {
     let world = World::passage();
@@ -563,6 +637,58 @@ fn a_way_goes_through_the_points_that_are_given() {
     };
     let error = survey_of(&world.splats, &wide).expect_err("the passage is 1.4 m wide");
     assert!(error.to_string().contains("--clearance"), "{error}");
+}
+
+/// Scans that no program means to write: each ends in a second or two of a release build, with a way or a reason.
+#[test]
+fn scans_that_are_none_end_soon() {
+    let flat = Vec3::new(0.05, 0.05, 0.005);
+    let many = |place: &dyn Fn(f32) -> Vec3| {
+        let mut world = World::default();
+        for i in 0..50_000 {
+            world.splat(place(i as f32), flat, Quat::IDENTITY, 0.9, RED);
+        }
+        world.splats
+    };
+    let mut clear = World::passage().splats;
+    clear.opacities.fill(0.003);
+    for (name, splats) in [
+        ("one place", many(&|_| Vec3::ONE)),
+        ("an upright line", many(&|i| Vec3::Y * i * 1e-4)),
+        ("a level line", many(&|i| Vec3::X * i * 1e-3)),
+        (
+            "without end",
+            many(&|i| Vec3::new(i.sin(), (1.7 * i).sin(), i.cos()) * i.powi(6)),
+        ),
+        ("clear", clear),
+    ] {
+        for up in [None, Some(Vec3::Y)] {
+            let start = Instant::now();
+            let options = Options {
+                up,
+                ..Options::default()
+            };
+            let error = survey_of(&splats, &options).expect_err(name).to_string();
+            let seconds = start.elapsed().as_secs_f64();
+            eprintln!("{name}: {seconds:.2} s, {error}");
+            assert!(seconds < 30.0, "{name}: {seconds} s");
+        }
+    }
+    // Floaters beyond the horizon and a million of one splat change nothing of a place that is there.
+    let mut world = World::passage();
+    for i in 0..1000 {
+        let i = i as f32;
+        let p = Vec3::new(i.sin(), (1.7 * i).sin(), i.cos()) * 1e7 * i;
+        world.splat(p, Vec3::splat(i + 0.1), Quat::IDENTITY, 0.9, RED);
+    }
+    for _ in 0..300_000 {
+        world.splat(Vec3::new(2.0, 1.0, 0.05), flat, Quat::IDENTITY, 0.9, RED);
+    }
+    let found = survey_of(&world.splats, &Options::default()).expect("a way");
+    assert!(found.up.distance(Vec3::Y) < 2e-3, "{}", found.up);
+    assert!(found.route.length_m > 8.0, "{}", found.route.length_m);
+    let ceiling_m = found.ceiling_m.expect("a ceiling");
+    assert!((2.2..2.9).contains(&ceiling_m), "{ceiling_m}");
 }
 
 #[test]
@@ -1036,6 +1162,17 @@ fn the_command_writes_a_scene_that_plays_and_keeps_what_is_there() {
         }
     }
     assert!(crossed, "the way goes through the passage");
+    // Four times as large it is said to be no room's height.
+    assert!(report["hint"].is_null(), "{report}");
+    let large = folder.path().join("large");
+    let large = large.to_str().expect("text");
+    let (code, large, errors) = run(&["survey", scan, "-o", large, "--scale", "4", "--json"]);
+    assert_eq!(code, 0, "{errors}");
+    let hint = large["hint"].as_str().expect("a hint");
+    assert!(
+        hint.contains("10.") && hint.contains("--scale 0.9"),
+        "{hint}"
+    );
     // What an author may have edited is not written over.
     let scene = out.join("scene.luau");
     std::fs::write(&scene, "-- mine").expect("writes");

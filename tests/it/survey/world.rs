@@ -146,6 +146,67 @@ impl World {
         world
     }
 
+    /// A lane of 1.6 m between walls of 4 m without a roof, 16 m long, up twelve stairs in its middle: far more wall than
+    /// ground. It runs to +x, and its ground is [`stairs_floor`].
+    pub fn stairs() -> Self {
+        let mut world = Self::default();
+        let (stone, plaster) = (Vec3::new(0.5, 0.48, 0.45), Vec3::new(0.8, 0.75, 0.65));
+        let (y, z) = (Vec3::Y, Vec3::Z);
+        let grain = [0.05, 0.004];
+        let mut tread = |from: f32, to: f32| {
+            let height = stairs_floor(0.5 * (from + to));
+            world.patch(
+                Vec3::new(from, height, 0.0),
+                Vec3::X * (to - from),
+                z * 1.6,
+                grain,
+                stone,
+            );
+            // What leads up to it.
+            let before = stairs_floor(from - 0.05);
+            if height > before {
+                let foot = Vec3::new(from, before, 0.0);
+                world.patch(foot, z * 1.6, y * (height - before), grain, stone);
+            }
+        };
+        tread(0.0, 6.0);
+        for k in 0..12 {
+            tread(6.0 + 0.3 * k as f32, 6.3 + 0.3 * k as f32);
+        }
+        tread(9.6, 16.0);
+        for side in [0.0, 1.6] {
+            let foot = Vec3::new(0.0, -0.2, side);
+            world.patch(foot, Vec3::X * 16.0, y * 6.2, grain, plaster);
+        }
+        world.patch(Vec3::new(16.0, 1.6, 0.0), z * 1.6, y * 3.0, grain, plaster);
+        world
+    }
+
+    /// An open place of `length_m` by `width_m` (x and z), level, with houses of 12 m round it.
+    pub fn place(length_m: f32, width_m: f32) -> Self {
+        let mut world = Self::default();
+        let (stone, house) = (Vec3::new(0.5, 0.48, 0.45), Vec3::new(0.8, 0.7, 0.5));
+        let (x, z) = (Vec3::X * length_m, Vec3::Z * width_m);
+        world.patch(Vec3::ZERO, x, z, [0.3, 0.01], stone);
+        let foot = Vec3::NEG_Y * 0.5;
+        for (corner, along) in [(foot, x), (foot, z), (foot + x, z), (foot + z, x)] {
+            world.patch(corner, along, Vec3::Y * 12.5, [0.3, 0.01], house);
+        }
+        world
+    }
+
+    /// As many level floors one over the other, each of `edge_m` squared and `apart_m` from the next: far more surface
+    /// than any building has.
+    pub fn storeys(count: usize, edge_m: f32, apart_m: f32) -> Self {
+        let mut world = Self::default();
+        for k in 0..count {
+            let corner = Vec3::Y * apart_m * k as f32;
+            let (x, z) = (Vec3::X * edge_m, Vec3::Z * edge_m);
+            world.patch(corner, x, z, [0.5, 0.01], Vec3::splat(0.5));
+        }
+        world
+    }
+
     /// A street along +x between rows of houses that step in and out, with doors and windows set back in them,
     /// lanes between some, pipes and pots before them. `width_m` is between the rows; the same numbers
     /// for the same `seed`.
@@ -332,6 +393,11 @@ impl World {
 /// Height of the floor of [`World::passage`] by x.
 pub fn passage_floor(x: f32) -> f32 {
     if x < 7.0 { 0.1 } else { 0.25 }
+}
+
+/// Height of the ground of [`World::stairs`], metres.
+pub fn stairs_floor(x: f32) -> f32 {
+    0.16 * ((x - 5.7) / 0.3 + 1e-3).floor().clamp(0.0, 12.0)
 }
 
 /// Height of the ground of [`World::plaza`] at a place, metres.
