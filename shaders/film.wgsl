@@ -164,7 +164,8 @@ fn film_taps(@builtin(global_invocation_id) id: vec3<u32>) {
     let has_lens = film.aperture_m > 0.0 && taps > 1u;
     var light = vec3<f32>(0.0);
     if !is_split {
-        // All in one: the place of a tap is a cubic of its time.
+        // All in one: the place of a tap is a cubic of its time. The back is whole everywhere, also where a
+        // long smear leaves the tiles that were asked.
         let w = 0.5 * (ends.x + ends.y);
         let w_1 = 0.5 * (ends.y - ends.x);
         let place_0 = middle.far_px + w * middle.step_px_m;
@@ -181,7 +182,7 @@ fn film_taps(@builtin(global_invocation_id) id: vec3<u32>) {
             var u = inside * slot - 1.0;
             for (var i = 0u; i < taps; i++) {
                 let place = at_0 + u * (at_1 + u * (at_2 + u * at_3));
-                let root = textureSampleLevel(front_in, linear, place, 0.0).rgb;
+                let root = textureSampleLevel(back_in, linear, place, 0.0).rgb;
                 light += root * root;
                 u += slot;
             }
@@ -194,7 +195,7 @@ fn film_taps(@builtin(global_invocation_id) id: vec3<u32>) {
             if has_lens {
                 place += (w + u * w_1 - film.focus_w) * film.focal_px * film.lens_m[i].xy;
             }
-            let shown = sampled(front_in, place, texel, is_cubic).rgb;
+            let shown = sampled(back_in, place, texel, is_cubic).rgb;
             if is_root {
                 light += shown * shown;
             } else {

@@ -63,7 +63,7 @@ impl<T: Copy + Send + Sync> Map<T> {
 /// Colour in display space multiplied by coverage, and coverage.
 type Rgba = [f64; 4];
 
-/// What both layers of a wide pixel hold. Where nothing can be split, the front is kept as the root of its
+/// What both layers of a wide pixel hold. Where nothing can be split, the back is kept as the root of its
 /// light, and is all there is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Layers {
@@ -116,7 +116,7 @@ pub fn layers(
     let mut layers = two_layers(&records, wide_px, &edges, frame, rules);
     if reach == 0 {
         for pixel in &mut layers.values {
-            pixel.front = pixel.front.map(|v| decode(v).sqrt());
+            pixel.back = pixel.back.map(|v| decode(v).sqrt());
         }
     }
     let focal_px = f64::from(frame.camera.intrinsics(size).focal_px.y);
@@ -568,10 +568,13 @@ fn expose(
                 colour += *open * DVec3::new(r, g, b);
                 *open *= 1.0 - a;
             };
-            if (here[0] - w).abs() * ray.step_px_m.length() <= BESIDE_PX {
+            let is_beside = (here[0] - w).abs() * ray.step_px_m.length() > BESIDE_PX;
+            if !around.is_split {
+                add(|l| l.back, w, &mut open);
+            } else if !is_beside {
                 add(|l| l.front, w, &mut open);
             }
-            if open > OPEN_MIN {
+            if around.is_split && open > OPEN_MIN {
                 let behind = layers.under(ray.at(here[1])).w;
                 if behind[0] != behind[1] && (behind[0] - here[1]).abs() <= SAME_SHARE * here[1] {
                     add(|l| l.front, behind[0], &mut open);
