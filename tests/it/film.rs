@@ -24,6 +24,8 @@ const FOV_DEG: f32 = 50.0;
 const TURN_DEG_S: f64 = 100.5;
 const HD: [u32; 2] = [1920, 1080];
 const SMALL: [u32; 2] = [320, 180];
+/// Of the passage, px: as large as the prototype that the bounds are from.
+const PASSAGE: [u32; 2] = [640, 360];
 
 fn push(splats: &mut Splats, mean: Vec3, sigma: Vec3, colour: Vec3, opacity: f32) {
     splats.means.push(mean);
@@ -426,14 +428,14 @@ fn alley_edges(t_s: f64) -> Vec<bool> {
     let scene = alley_scene(FilmMode::Scene);
     let cache = AssetCache::new(Arc::new(|_, _| ()));
     let mut session = Session::open(scene, cache, false).expect("opens");
-    let [width, height] = SMALL.map(i64::from);
+    let [width, height] = PASSAGE.map(i64::from);
     let input = Input {
         aspect: width as f32 / height as f32,
         ..Input::default()
     };
     session.reload(t_s, &input).expect("plays");
     let frame = session.frame(t_s, &input).expect("a picture");
-    let depth_m = reference::render(&frame, SMALL, &Rules::product()).median_depth_m;
+    let depth_m = reference::render(&frame, PASSAGE, &Rules::product()).median_depth_m;
     let inverse = |u: i64, v: i64| {
         let inside = (0..width).contains(&u) && (0..height).contains(&v);
         let metres = inside.then(|| f64::from(depth_m[(v * width + u) as usize]))?;
@@ -730,11 +732,11 @@ fn alley(mode: FilmMode, t_s: f64) -> Option<RgbaImage> {
     let scene = alley_scene(mode);
     let draw = DrawOptions {
         film_samples: 33,
-        ..DrawOptions::of_size(SMALL)
+        ..DrawOptions::of_size(PASSAGE)
     };
     let mut studio = Studio::open(&scene, &draw).expect("opens");
     let shot = studio.picture(t_s).expect("draws");
-    Some(from_rgba(SMALL, shot.picture.rgba))
+    Some(from_rgba(PASSAGE, shot.picture.rgba))
 }
 
 #[test]
